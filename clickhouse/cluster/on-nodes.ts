@@ -1,6 +1,6 @@
 import { type Address, connect, impatient, type Store, select } from '../client.ts';
 import { quoted } from '../quoted.ts';
-import { isTransient } from '../retry.ts';
+import { isOfConnection, isTransient } from '../retry.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
 
 /** A client for one node, which must answer HTTP under the host name given in the cluster's configuration. */
@@ -78,7 +78,8 @@ export async function missingShards(store: Store): Promise<string[]> {
       // Twice: a shard that is there may miss one connection.
       await select(store, query, {}, { ...impatient, connections_with_failover_max_tries: '2' });
     } catch (error) {
-      if (!(error instanceof Error && isTransient(error))) throw error;
+      // The asked server itself is away, which says nothing of the shards.
+      if (!(error instanceof Error && isTransient(error)) || isOfConnection(error)) throw error;
       missing.push(`shard ${number} (${replicas.map(({ host }) => host).join(', ')})`);
     }
   }

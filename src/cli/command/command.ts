@@ -7,7 +7,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection, isOfNode } from '../../../clickhouse/retry.ts';
+import { isOfConnection, isOfNode, retrying } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../config/store.ts';
@@ -101,7 +101,8 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
 /** @throws what was thrown or, where a shard is away, an error that names it instead of failed connections */
 async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
   if (!isOfNode(cause)) throw cause;
-  const missing = await missingShards(store).catch(() => []);
+  // The server that is asked may be starting again itself.
+  const missing = await retrying(() => missingShards(store), { giveUpAfterMs: 10_000 }).catch(() => []);
   if (missing.length === 0) throw cause;
   throw new Error(
     `${missing.join(' and ')} cannot be reached. Start ClickHouse there, then run the same command again`,
