@@ -67,7 +67,10 @@ export async function onShards<T>(store: Store, work: (shard: Shard) => Promise<
   return results;
 }
 
-/** The shards without a node that the asked server can reach, in words; empty on a single node. */
+/**
+ * The shards without a node that the asked server can reach, in words; empty on a single node.
+ * @throws where the asked server itself is away
+ */
 export async function missingShards(store: Store): Promise<string[]> {
   const layout = await layoutOf(store);
   const missing: string[] = [];
@@ -78,7 +81,7 @@ export async function missingShards(store: Store): Promise<string[]> {
       // Twice: a shard that is there may miss one connection.
       await select(store, query, {}, { ...impatient, connections_with_failover_max_tries: '2' });
     } catch (error) {
-      // The asked server itself is away, which says nothing of the shards.
+      // That of this program to the asked server, which says nothing of the shards.
       if (!(error instanceof Error && isTransient(error)) || isOfConnection(error)) throw error;
       missing.push(`shard ${number} (${replicas.map(({ host }) => host).join(', ')})`);
     }

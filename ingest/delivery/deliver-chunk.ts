@@ -78,6 +78,7 @@ export async function deliverChunk(
         return await sender.sendBatchAgain(chunk, batch, sending);
       } catch (error) {
         if (!load || !(error instanceof WentBehind)) throw error;
+        // Until its turn comes, ClickHouse may forget what was sent before.
         sender.interruptions++;
         await requireOwn(ledger, load, chunk, claimed.at);
       }

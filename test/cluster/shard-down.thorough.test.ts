@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
+import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
@@ -50,6 +51,16 @@ describe('what an operator sees', () => {
     const last = cluster.nodes.at(-1);
     const query = "SELECT load_id AS load FROM loads FINAL WHERE kind = 'events'";
     const [{ load } = { load: '' }] = await select<{ load: string }>(db.store, query);
+    const aborts = () => cluster.nodes.reduce((sum, node) => sum + node.aborts, 0);
+    // An embedded server can end by itself when another one leaves: what is said meanwhile names that one, too.
+    const runBeside = async (command: string[]) => {
+      for (;;) {
+        const before = aborts();
+        await vi.waitFor(async () => expect(await missingShards(db.store)).toHaveLength(1), 60_000);
+        const result = await run(command, env);
+        if (aborts() === before) return result;
+      }
+    };
     await last?.kill();
     try {
       for (const command of [
@@ -58,7 +69,7 @@ describe('what an operator sees', () => {
         ['rejects', '--json'],
         ['audit', '--json'],
       ]) {
-        const { code, stdout, stderr } = await run(command, env);
+        const { code, stdout, stderr } = await runBeside(command);
         expect({ command, code }).toEqual({ command, code: 1 });
         expect(stderr).toMatch(/shard 3 \(\S+\) cannot be reached: what is stored there is missing/);
         if (command[0] !== 'status') continue;
@@ -68,12 +79,9 @@ describe('what an operator sees', () => {
       }
       // What needs all shards does nothing.
       for (const command of [['verify'], ['unload', load]]) {
-        const { code, stderr } = await run(command, env);
+        const { code, stderr } = await runBeside(command);
         expect({ command, code }).toEqual({ command, code: 1 });
-        // An embedded server may end by itself when another one leaves; then it is named, too.
-        expect(stderr).toMatch(
-          /^error: (shard \d \(\S+\) and )*shard 3 \(\S+\) cannot be reached\. Start ClickHouse there/,
-        );
+        expect(stderr).toMatch(/^error: shard 3 \(\S+\) cannot be reached\. Start ClickHouse there/);
       }
     } finally {
       await last?.restart();
