@@ -206,8 +206,9 @@ export class Workbench {
   }
 
   private async arrange(fresh = false): Promise<void> {
-    const turn = this.turn;
     if (!fresh && !this.arranged) return;
+    const turn = ++this.turn;
+    this.element.setAttribute('aria-busy', 'true');
     const { sort, find } = this.state;
     const arranged = await this.rows.call('arrange', { find, ...(sort && { sort }) });
     if (turn !== this.turn) return;
@@ -225,6 +226,7 @@ export class Workbench {
     this.cards.show(this.state, arranged.totals);
     this.table.toTop();
     this.draw();
+    this.element.setAttribute('aria-busy', 'false');
     await this.drawChart();
   }
 
