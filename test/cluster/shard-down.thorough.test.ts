@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
 import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
@@ -9,7 +12,7 @@ import { perform } from '../../src/operations/operation.ts';
 import { events, expectRecount, homes, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
-import { type EventLine, event, load } from '../support/events.ts';
+import { type EventLine, event, load, ndjson } from '../support/events.ts';
 import { Oracle } from '../support/oracle.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
@@ -20,9 +23,9 @@ const run = useCommandRunners();
 
 describe('what an operator sees', () => {
   const db = useClusterStore(cluster);
+  const accounts = Array.from({ length: 30 }, (_, n) => `account-${n}`);
 
   it('status counts what all shards have', async () => {
-    const accounts = Array.from({ length: 30 }, (_, n) => `account-${n}`);
     await load(db.store, [
       ...accounts.map((account) =>
         event({ advertiser_id: account, publisher_id: account, spend: '1', revenue: '1' }),
@@ -46,7 +49,7 @@ describe('what an operator sees', () => {
     });
   });
 
-  it('with a shard down status, loads, rejects and audit say what the others know and which one is missing', async () => {
+  it('with a shard down status, loads, rejects and audit say what the others know and which one is missing; a load fails and goes on later', async () => {
     const env = { ...environmentOf(db.address), CLICKHOUSE_CLUSTER: cluster.name };
     const last = cluster.nodes.at(-1);
     const query = "SELECT load_id AS load FROM loads FINAL WHERE kind = 'events'";
@@ -61,8 +64,14 @@ describe('what an operator sees', () => {
         if (aborts() === before) return result;
       }
     };
+    const folder = mkdtempSync(join(tmpdir(), 'adtally-shard-down-'));
+    const file = join(folder, 'events.ndjson');
+    const ingest = () => run(['ingest', 'events', file], env);
+    writeFileSync(file, ndjson(accounts.map((account) => event({ advertiser_id: account }))));
     await last?.kill();
     try {
+      // It tries for two minutes.
+      const loading = ingest();
       for (const command of [
         ['status', '--json'],
         ['loads', '--json'],
@@ -83,13 +92,18 @@ describe('what an operator sees', () => {
         expect({ command, code }).toEqual({ command, code: 1 });
         expect(stderr).toMatch(/^error: shard 3 \(\S+\) cannot be reached\. Start ClickHouse there/);
       }
+      const { code, stderr } = await loading;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/shard 3 \(\S+\) cannot be reached: start ClickHouse there first\n$/);
     } finally {
       await last?.restart();
       await cluster.answers();
     }
+    expect(await ingest()).toMatchObject({ code: 0 });
     expect(await select(db.store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([
-      { events: 30 },
+      { events: 60 },
     ]);
+    rmSync(folder, { recursive: true });
   });
 });
 

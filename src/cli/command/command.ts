@@ -9,6 +9,7 @@ import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrat
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
 import { isOfConnection, isOfNode, retrying } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
+import { LoadError } from '../../../ingest/ledger/load-error.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
 import { openStore } from '../../config/store.ts';
 
@@ -100,12 +101,16 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
 
 /** @throws what was thrown or, where a shard is away, an error that names it instead of failed connections */
 async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
-  if (!isOfNode(cause)) throw cause;
+  const load = cause instanceof LoadError ? cause : undefined;
+  if (!isOfNode(load ? load.cause : cause)) throw cause;
   // The server that is asked may be starting again itself.
   const missing = await retrying(() => missingShards(store), { giveUpAfterMs: 10_000 }).catch(() => []);
   if (missing.length === 0) throw cause;
+  const away = `${missing.join(' and ')} cannot be reached`;
   throw new Error(
-    `${missing.join(' and ')} cannot be reached. Start ClickHouse there, then run the same command again`,
+    load
+      ? `${load.message} ${away}: start ClickHouse there first`
+      : `${away}. Start ClickHouse there, then run the same command again`,
     { cause },
   );
 }
