@@ -123,6 +123,8 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
     const wrong: string[] = [];
     /** Services that have answered from memory since the last change. */
     const fromMemory = new Set<string>();
+    /** How each service has answered last. */
+    const last = new Map<string, string>();
 
     const asker = async (url: string, first: number) => {
       for (let n = first; !progress.over; n++) {
@@ -130,6 +132,7 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
         const oldest = progress.done;
         const { text, cache } = await ask(url, question);
         const newest = progress.begun;
+        last.set(url, `${cache} at ${new Date().toISOString()}`);
         if (cache.includes('hit') && oldest === newest) fromMemory.add(url);
         checks.push({ question, oldest, newest, text });
         await delay(below(20));
@@ -150,7 +153,8 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
         truths.push(
           await Promise.all(questions.map(async (_, question) => (await ask(computing, question)).text)),
         );
-        await vi.waitFor(() => expect([...fromMemory].sort()).toEqual([...urls].sort()), 60_000);
+        const lastOnes = () => `after ${told.at(-1)}: ${JSON.stringify([...last])}`;
+        await vi.waitFor(() => expect([...fromMemory].sort(), lastOnes()).toEqual([...urls].sort()), 180_000);
         await delay(below(400));
       }
     } finally {
