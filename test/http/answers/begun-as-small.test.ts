@@ -9,6 +9,7 @@ import { type Passing, reachedBy, useStatementsBetween } from '../../support/sta
 import { useStore } from '../../support/store.ts';
 import { isReport } from '../report-statements.ts';
 
+const crowded = ['crowded', 'crammed', 'packed', 'swarming', 'teeming'];
 const db = useStore();
 /** Statements that ask for a range of days, in the order in which they were sent. */
 let sent: Passing[] = [];
@@ -30,7 +31,7 @@ beforeAll(async () => {
     event({ advertiser_id: 'little', spend: '1' }),
     event({ advertiser_id: 'sluggish', spend: '2' }),
   ]);
-  await insertLarge(db.store, ['large', 'unlucky', 'crowded'], 20_000);
+  await insertLarge(db.store, ['large', 'unlucky', ...crowded], 20_000);
 });
 beforeEach(() => {
   sent = [];
@@ -133,28 +134,44 @@ test('when the days of a short report cannot be read, its other statements end a
 
 test('nobody waits until another has read an equal report, if that is sent as it comes', async () => {
   const range = { start_time: '2026-01-01', end_time: '2026-12-31' };
-  const ask = () => service.post(finest, 'crowded', range);
-  let release: () => void = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  let [isShortKnown, isHeld] = [false, false];
-  hold = (passing) => {
-    const priority = isReport(passing) && passing.settings.get('priority');
-    if (priority === '1' && passing.settings.get('param_last') === range.end_time)
-      return once(passing.left, 'abort');
-    if (priority !== '2' || !isShortKnown || isHeld) return;
-    isHeld = true;
-    return released;
+  /** Whether the account turned out to have long answers before its first one was given up as a small one, which takes a second. */
+  const isKnownInTime = async (account: string): Promise<boolean> => {
+    sent = [];
+    const ask = () => service.post(finest, account, range);
+    let release: () => void = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let [isLongKnown, isLate, isHeld] = [false, false, false];
+    hold = (passing) => {
+      const priority = isReport(passing) && passing.settings.get('priority');
+      const isOfRange = passing.settings.get('param_last') === range.end_time;
+      if (priority === '1' && isOfRange) return once(passing.left, 'abort');
+      if (priority !== '2' || isHeld) return;
+      if (!isLongKnown) {
+        isLate ||= isOfRange;
+        return;
+      }
+      isHeld = true;
+      return released;
+    };
+    const first = ask();
+    await expect.poll(() => sent.some(isReport)).toBe(true);
+    const second = ask();
+    const short = await service.report(finest, account, '2026-01-01', '2026-01-05');
+    expect(short.rows).toHaveLength(20_000);
+    if (isLate) {
+      for (const { body } of await Promise.all([first, second])) await body?.cancel();
+      return false;
+    }
+    isLongKnown = true;
+    // The first was given up as a small one, and is known to be too long to be collected.
+    expect((await second).status).toBe(200);
+    expect(isHeld).toBe(true);
+    release();
+    expect((await first).status).toBe(200);
+    return true;
   };
-  const first = ask();
-  await expect.poll(() => sent.some(isReport)).toBe(true);
-  const second = ask();
-  expect((await service.report(finest, 'crowded', '2026-01-01', '2026-01-05')).rows).toHaveLength(20_000);
-  isShortKnown = true;
-  // The first was given up as a small one, and is known to be too long to be collected.
-  expect((await second).status).toBe(200);
-  expect(isHeld).toBe(true);
-  release();
-  expect((await first).status).toBe(200);
+  for (const account of crowded) if (await isKnownInTime(account)) return;
+  throw new Error('this machine is too busy: no report of some days was read within a second');
 });
