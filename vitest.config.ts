@@ -42,8 +42,6 @@ export default defineConfig(({ mode }) => {
       // End what hangs: several times what a test takes on two busy cores.
       testTimeout: thorough ? 900_000 : 300_000,
       hookTimeout: 300_000,
-      // The default of one second is short for a page on two busy cores. What promises a time says it itself.
-      expect: { poll: { timeout: 10_000 } },
       // Of two cores: while one file waits for the database or for a period, others go on.
       maxWorkers: 4,
       // Files that share a process load the modules once. The thorough ones are few, and take longer than that.

@@ -81,7 +81,7 @@ export async function missingShards(store: Store): Promise<string[]> {
       // Twice: a shard that is there may miss one connection.
       await select(store, query, {}, { ...impatient, connections_with_failover_max_tries: '2' });
     } catch (error) {
-      // That of this program to the asked server, which says nothing of the shards.
+      // A broken connection to the asked server says nothing of the shards.
       if (!(error instanceof Error && isTransient(error)) || isOfConnection(error)) throw error;
       missing.push(`shard ${number} (${replicas.map(({ host }) => host).join(', ')})`);
     }

@@ -154,7 +154,7 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
           await Promise.all(questions.map(async (_, question) => (await ask(computing, question)).text)),
         );
         const lastOnes = () => `after ${told.at(-1)}: ${JSON.stringify([...last])}`;
-        await vi.waitFor(() => expect([...fromMemory].sort(), lastOnes()).toEqual([...urls].sort()), 180_000);
+        await vi.waitFor(() => expect([...fromMemory].sort(), lastOnes()).toEqual([...urls].sort()), 60_000);
         await delay(below(400));
       }
     } finally {
