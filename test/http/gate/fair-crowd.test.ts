@@ -62,8 +62,8 @@ async function run(gate: ReportGate, { account, isLarge, bytesPerSecond, bytes }
   });
 }
 
-async function crowd(hostileAccounts: number) {
-  const random = seededRandom(testSeed);
+async function crowd(hostileAccounts: number, seed: number) {
+  const random = seededRandom(seed);
   const gate = new ReportGate({ maxConcurrent: 8 });
   const ended = { at: 180_000 };
   const waits: number[] = [];
@@ -112,13 +112,17 @@ async function crowd(hostileAccounts: number) {
   return { outcomes, median: at(0.5), p99: at(0.99), worst: at(1) };
 }
 
-test.each([0, 2, 10])(
-  `of 100 accounts %i are hostile: all others get every report (seed ${testSeed})`,
-  async (hostileAccounts) => {
-    const { outcomes, ...waits } = await crowd(hostileAccounts);
-    console.info(`${hostileAccounts} hostile accounts: ${JSON.stringify({ outcomes, ...waits })}`);
-    expect(Object.keys(outcomes).toSorted()).toEqual(['phone whole', 'whole']);
-    expect(waits.p99).toBeLessThan(500);
-    expect(waits.worst).toBeLessThan(4_000);
-  },
-);
+test.each([
+  [0, testSeed],
+  [2, testSeed],
+  [10, testSeed],
+  // A slow phone was broken off in its first seconds, before reports of accounts that are known to take nothing.
+  [10, 43],
+  [10, 592_891_319],
+])('of 100 accounts %i are hostile: all others get every report (seed %i)', async (hostileAccounts, seed) => {
+  const { outcomes, ...waits } = await crowd(hostileAccounts, seed);
+  console.info(`${hostileAccounts} hostile accounts: ${JSON.stringify({ outcomes, ...waits })}`);
+  expect(Object.keys(outcomes).toSorted()).toEqual(['phone whole', 'whole']);
+  expect(waits.p99).toBeLessThan(500);
+  expect(waits.worst).toBeLessThan(4_000);
+});

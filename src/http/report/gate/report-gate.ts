@@ -56,7 +56,8 @@ const forLarge = (places: number) => Math.max(1, places - Math.ceil(places / 4))
  *   until its caller takes more. At most twice as many reports as there are places are under way.
  * - Slow accounts, whose callers hold up reports or had one broken off in the last minute, share half of it all.
  * - Least pace: while reports wait, one whose caller is too slow for long is broken off; so is, when no more can be under
- *   way, the held-up one that takes least. Nobody is broken off while nobody waits.
+ *   way, the held-up one that takes least, first of accounts that had one broken off. Nobody is broken off while nobody
+ *   waits.
  */
 export class ReportGate {
   readonly maxConcurrent: number;
@@ -234,13 +235,20 @@ export class ReportGate {
     }
   }
 
-  /** The held-up report that takes least, unless it is known to keep the least pace. */
+  /**
+   * The held-up report that takes least, unless it is known to keep the least pace. In its first seconds a slow caller
+   * looks like one that takes nothing, so a report of an account that had one broken off lately goes first.
+   */
   #slowest(): UnderWay | undefined {
     const paceOf = ({ answer }: UnderWay) => answer?.pace ?? { recentBytes: 0, stillMs: 0 };
+    const first = ({ account }: UnderWay) => (this.#wasBrokenOff(account) ? 0 : 1);
     return [...this.#underWay]
       .filter(({ held, answer }) => held && answer?.pace.isBelow(this.pace.tooSlow) !== false)
       .toSorted(
-        (a, b) => paceOf(a).recentBytes - paceOf(b).recentBytes || paceOf(b).stillMs - paceOf(a).stillMs,
+        (a, b) =>
+          first(a) - first(b) ||
+          paceOf(a).recentBytes - paceOf(b).recentBytes ||
+          paceOf(b).stillMs - paceOf(a).stillMs,
       )[0];
   }
 
@@ -254,9 +262,16 @@ export class ReportGate {
 
   /** Whether callers of the account hold up a report, or had one broken off lately. */
   #isSlow(account: string): boolean {
+    return (
+      this.#wasBrokenOff(account) || [...this.#underWay].some((each) => each.held && each.account === account)
+    );
+  }
+
+  /** Whether a report of the account was broken off in the last minute. */
+  #wasBrokenOff(account: string): boolean {
     if ((this.#slowUntil.get(account) ?? 0) > performance.now()) return true;
     this.#slowUntil.delete(account);
-    return [...this.#underWay].some((each) => each.held && each.account === account);
+    return false;
   }
 
   #working(): UnderWay[] {
