@@ -80,7 +80,7 @@ function open(opened: Session): void {
   const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
   bench?.close();
-  const made = new Workbench(opened, state, end);
+  const made = new Workbench(opened, state, end, () => void openWith(opened.key));
   bench = made;
   const report = segments(
     text.familiesLabel,
@@ -166,6 +166,7 @@ function choose(failure: string, otherwise = ''): void {
 }
 
 async function openWith(key: Key): Promise<void> {
+  tell().say({ title: text.progress.asking, detail: '' });
   const entered = await enter(key);
   if (!('failure' in entered)) return open(entered);
   if (entered.failure.reason === 'unauthorized') return leave(text.signIn.reasons.session);

@@ -75,6 +75,19 @@ describe('the address', () => {
     }
   });
 
+  test('has no order by a column that the table does not have', () => {
+    const ordered = (column: string, change: Partial<State>) =>
+      fromHash(toHash({ ...state, ...change, sort: { column, descending: true } }), 'campaigns').sort?.column;
+    expect(ordered('end_time', {})).toBe('end_time');
+    expect(ordered('end_time', { grain: 'day' })).toBeUndefined();
+    expect(ordered('start_time', { grain: 'total' })).toBeUndefined();
+    expect(ordered('campaign_id', {})).toBe('campaign_id');
+    expect(ordered('device', { dimensions: ['creative'] })).toBeUndefined();
+    expect(ordered('spent_change', { compare: 'none' })).toBeUndefined();
+    expect(ordered('spent', { metrics: ['cpm'] })).toBeUndefined();
+    expect(ordered('earned', {})).toBeUndefined();
+  });
+
   test('becomes a request', () => {
     expect(pathOf(state)).toBe('/v1/campaigns/breakdowns/device_creative_date');
     expect(pathOf({ ...state, dimensions: [], grain: 'total' })).toBe('/v1/campaigns');
@@ -176,7 +189,7 @@ test('any colour of a network can be read, on light and on dark', () => {
 });
 
 test('figures of a short answer keep each digit, and names stay as they are, whatever is in them', () => {
-  for (const name of ['say ":5', '"', '\\', '\\":5', '":-1.5,"x":2', '5', '{"a":5}']) {
+  for (const name of ['say ":5', ':30 Spot', ':5', '"', '\\', '\\":5', '":-1.5,"x":2', '5', '{"a":5}']) {
     const json = `{"name":${JSON.stringify(name)},"spent":123456789012345678.123456,"rows":[{"clicks":-7,"name":${JSON.stringify(name)}}],"none":null}`;
     expect(JSON.parse(digitsKept(json)), name).toEqual({
       ...{ name, spent: '123456789012345678.123456', none: null },

@@ -7,17 +7,19 @@ import { numbers } from './sums.ts';
 export interface Arrangement {
   /** A column, absent: the order of the service. */
   readonly sort?: { readonly column: string; readonly descending: boolean };
-  /** Rows that have this in a text, whatever its case. */
+  /** Rows that have this in a text that is shown, whatever its case. */
   readonly find: string;
+  /** Columns of the table; some of them may not be there. */
+  readonly shown: readonly string[];
 }
 
 /** The rows to show, in their order: at the end those that have no such ratio, because nothing was counted to divide by. */
 export function arrange(
   rows: ArrowRows,
-  { sort, find }: Arrangement,
+  { sort, find, shown }: Arrangement,
   metrics: readonly Metric[],
 ): Uint32Array {
-  const found = matching(rows, find.trim().toLocaleLowerCase(locale));
+  const found = matching(rows, find.trim().toLocaleLowerCase(locale), shown);
   const column = sort && rows.columns.find(({ id }) => id === sort.column);
   if (!column) return found;
   const ordered = sorted(found, column, sort.descending);
@@ -33,11 +35,12 @@ export function arrange(
   return ordered;
 }
 
-function matching(rows: ArrowRows, wanted: string): Uint32Array {
+function matching(rows: ArrowRows, wanted: string, shown: readonly string[]): Uint32Array {
   const all = Uint32Array.from({ length: rows.rows }, (_, row) => row);
   if (wanted === '') return all;
   // Each text is looked at once, however many rows have it.
   const hits = rows.columns
+    .filter((column) => shown.includes(column.id))
     .filter((column) => column instanceof TextColumn)
     .map((column) => {
       const seen = (text: string) => (column instanceof DayColumn ? `${text} ${dayText(text)}` : text);

@@ -13,6 +13,8 @@ export class Rows {
     { resolve: (result: never) => void; reject: (error: Error) => void }
   >();
   private calls = 0;
+  /** The last call of `load`: what an earlier one says of its progress may still come. */
+  private loading = 0;
 
   constructor() {
     // Part of this page, so that page and worker are of one version whatever answers the next request.
@@ -26,6 +28,7 @@ export class Rows {
     argument: Parameters<Methods[M]>[0],
   ): Promise<ReturnType<Methods[M]>> {
     const id = ++this.calls;
+    if (method === 'load') this.loading = id;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
       this.worker.postMessage({ id, method, argument });
@@ -39,7 +42,7 @@ export class Rows {
 
   private take(message: Message): void {
     if ('progress' in message) {
-      this.onProgress(message.progress);
+      if (message.id === this.loading) this.onProgress(message.progress);
       return;
     }
     const caller = this.waiting.get(message.id);

@@ -133,4 +133,5 @@ export interface Progress {
 export type Message =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: string }
-  | { readonly progress: Progress };
+  /** Of a call of `load`. */
+  | { readonly id: number; readonly progress: Progress };

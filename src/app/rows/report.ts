@@ -37,7 +37,8 @@ export class Report {
   /** Only of rows that have all arrived: totals of some would look like those of all. */
   arrange(arrangement: Arrangement): Arranged {
     if (!this.order) this.hidden = this.needless();
-    this.order = arrange(this.rows, arrangement, this.metrics);
+    const shown = arrangement.shown.filter((id) => !this.hidden.has(id));
+    this.order = arrange(this.rows, { ...arrangement, shown }, this.metrics);
     this.shownTotals = totals(this.rows, this.order, this.metrics);
     return {
       rows: this.order.length,

@@ -13,7 +13,7 @@ let running: AbortController | undefined;
 const progressMs = 250;
 const post = (message: Message) => self.postMessage(message);
 
-const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0]) => unknown } = {
+const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0], id: number) => unknown } = {
   load,
   arrange: (argument) => current().arrange(argument),
   slice: (argument) => current().slice(argument),
@@ -24,7 +24,7 @@ const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0]) => 
 
 self.addEventListener('message', async ({ data }: MessageEvent<Call>) => {
   try {
-    post({ id: data.id, result: await methods[data.method](data.argument as never) });
+    post({ id: data.id, result: await methods[data.method](data.argument as never, data.id) });
   } catch (error) {
     post({ id: data.id, error: error instanceof Error ? error.message : String(error) });
   }
@@ -72,7 +72,7 @@ function send({ url, key, body }: ReportRequest, signal?: AbortSignal): Promise<
   });
 }
 
-async function load(request: ReportRequest): Promise<ReturnType<Methods['load']>> {
+async function load(request: ReportRequest, id: number): Promise<ReturnType<Methods['load']>> {
   running?.abort();
   running = new AbortController();
   const { signal } = running;
@@ -94,7 +94,7 @@ async function load(request: ReportRequest): Promise<ReturnType<Methods['load']>
   try {
     const bytes = await read(response.body, rows, (bytes) => {
       shown = report;
-      post({ progress: { rows: rows.rows, bytes, columns: report.columns(), facts } });
+      post({ id, progress: { rows: rows.rows, bytes, columns: report.columns(), facts } });
     });
     if (signal.aborted) return 'superseded';
     shown = report;

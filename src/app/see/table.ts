@@ -4,9 +4,9 @@ import type { CellScalar, DataResponse } from 'regular-table/dist/esm/types';
 import { el, set } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged, ColumnFacts } from '../rows/protocol.ts';
-import { idsOf, textFields } from '../state/fields.ts';
+import { textFields } from '../state/fields.ts';
 import { remember, remembered } from '../state/memory.ts';
-import type { State } from '../state/state.ts';
+import { columnsOf, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { text } from '../words/text.ts';
 import { CellFocus, type CellPlace } from './cell-focus.ts';
@@ -361,13 +361,8 @@ export class RowTable {
 /** As the reader has drawn them. */
 const ownWidths = () => remembered<Record<string, number>>('widths', {});
 
-/** Days first, then what the row is of, then the figures in the order chosen. */
+/** Those of the table that are there. */
 export function shownColumns(state: State, facts: readonly ColumnFacts[]): string[] {
-  const days =
-    state.grain === 'total' ? [] : state.grain === 'day' ? ['start_time'] : ['start_time', 'end_time'];
-  const figures = state.metrics.flatMap((metric) => [metric, `${metric}_compared`, `${metric}_change`]);
   const there = new Set(facts.map(({ id }) => id));
-  const ids = idsOf(state.family);
-  const names = textFields(state.family, state.dimensions).flatMap((name) => [name, ids.get(name) ?? '']);
-  return [...days, ...names, ...figures].filter((id) => there.has(id));
+  return columnsOf(state).filter((id) => there.has(id));
 }

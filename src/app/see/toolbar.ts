@@ -10,9 +10,10 @@ export class Toolbar {
   private readonly bar = el('progress', { hidden: true, 'aria-label': text.progress.asking });
   private readonly announced = el('p', { class: 'unseen', role: 'status' });
   private readonly find: HTMLInputElement;
+  /** Runs while more may be typed. */
+  private typing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(onfind: (find: string) => void) {
-    let timer: ReturnType<typeof setTimeout> | undefined;
     this.find = el('input', {
       type: 'search',
       'aria-label': text.table.find,
@@ -20,15 +21,18 @@ export class Toolbar {
       autocomplete: 'off',
       spellcheck: 'false',
       oninput: () => {
-        clearTimeout(timer);
-        timer = setTimeout(() => onfind(this.find.value), 120);
+        clearTimeout(this.typing);
+        this.typing = setTimeout(() => {
+          this.typing = undefined;
+          onfind(this.find.value);
+        }, 120);
       },
     });
     this.element.append(this.count, this.bar, this.announced, this.find, this.actions);
   }
 
   show(state: State): void {
-    if (document.activeElement !== this.find) this.find.value = state.find;
+    if (this.typing === undefined) this.find.value = state.find;
   }
 
   /** For the eyes: it may change many times in a second. */

@@ -1,5 +1,5 @@
 import { addDays, daysIn, type PeriodBefore, periodNames, periodsBefore } from '../../report/days.ts';
-import { dimensionsOf, families, idsOf, mainMetric, metricsOf, partOf, textFields } from './fields.ts';
+import { dimensionsOf, families, idsOf, mainMetric, metricsOf, textFields } from './fields.ts';
 import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
 
 export const grains = ['total', 'day', 'week', 'month'] as const;
@@ -60,13 +60,29 @@ export function ofFamily(state: State, family: string): State {
 
 /** The state without what only the optional fields of a request can ask for. */
 export function withoutOptions(state: State): State {
-  return {
+  return sortedByShown({
     ...state,
     compare: 'none',
     closed: false,
     filters: {},
     grain: state.grain === 'total' ? 'total' : 'day',
-  };
+  });
+}
+
+/** The columns of the table, as far as names need ids: days first, then what the row is of, then the figures in the order chosen. */
+export function columnsOf({ family, dimensions, grain, metrics, compare }: State): string[] {
+  const days = grain === 'total' ? [] : grain === 'day' ? ['start_time'] : ['start_time', 'end_time'];
+  const ids = idsOf(family);
+  const names = textFields(family, dimensions).flatMap((name) => [name, ids.get(name) ?? []].flat());
+  const figures = metrics.flatMap((metric) =>
+    compare === 'none' ? [metric] : [metric, `${metric}_compared`, `${metric}_change`],
+  );
+  return [...days, ...names, ...figures];
+}
+
+/** The state without an order by a column that the table does not have. */
+export function sortedByShown({ sort, ...state }: State): State {
+  return { ...state, ...(sort && columnsOf(state).includes(sort.column) && { sort }) };
 }
 
 export function daysOf({ range }: State, today: string): DayRange {
@@ -93,7 +109,8 @@ export function daysFrom(start: string, state: State, today: string): DayRange {
 /** Whether the last day that has rows is the last one that there is data of. */
 export function reachesNow(state: State, today: string): boolean {
   const isWhole = state.grain === 'day' && Object.keys(state.filters).length === 0;
-  return isWhole && daysOf(state, today).end >= presets.yesterday(today).end;
+  // Days that only the other period has are rows, too.
+  return isWhole && state.compare === 'none' && daysOf(state, today).end >= presets.yesterday(today).end;
 }
 
 /** The state as the part of an address behind `#`; what is as at the start is left out. */
@@ -150,11 +167,8 @@ export function fromHash(hash: string, family: string): State {
   const metrics = metricsOf(initial.family).map(({ id }) => id);
   const shown = list('show').filter((id, n, all) => metrics.includes(id) && all.indexOf(id) === n);
   const [, sign = '', column = ''] = /^(-?)(\w+)$/.exec(fields.get('sort') ?? '') ?? [];
-  const names = textFields(initial.family, dimensionsOf(initial.family));
-  const sortable = ['start_time', 'end_time', ...names, ...idsOf(initial.family).values()];
-  const isSortable = sortable.includes(column) || metrics.includes(partOf(column).metric);
   const chart = fields.get('chart') ?? '';
-  return {
+  return sortedByShown({
     ...initial,
     dimensions: dimensionsOf(initial.family).filter((name) => list('by').includes(name)),
     grain: grains.find((grain) => grain === fields.get('each')) ?? initial.grain,
@@ -168,9 +182,9 @@ export function fromHash(hash: string, family: string): State {
     metrics: shown.length ? shown : initial.metrics,
     chart: metrics.includes(chart) ? chart : initial.chart,
     changes: fields.get('see') === 'changes',
-    ...(isSortable && { sort: { column, descending: sign === '-' } }),
+    ...(column && { sort: { column, descending: sign === '-' } }),
     find: fields.get('find') ?? '',
-  };
+  });
 }
 
 function rangeOf(text: string): State['range'] | undefined {

@@ -1,3 +1,4 @@
+import { idsOf } from '../state/fields.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
 import { askedOf, type Shown } from './download.ts';
 
@@ -13,14 +14,14 @@ function curl(shown: Shown, today: string, origin: string): string {
 }
 
 function python(shown: Shown, today: string, origin: string): string {
-  // JSON of texts, numbers and lists is a literal of Python, too.
+  // In JSON no quotation mark is the third in a row.
   return [
     'import json, os, urllib.request',
     '',
-    `body = ${JSON.stringify(askedOf(shown, today), null, 2)}`,
+    `body = r"""${JSON.stringify(askedOf(shown, today), null, 2)}"""`,
     'request = urllib.request.Request(',
     `    ${JSON.stringify(origin + pathOf(shown.state))},`,
-    '    json.dumps(body).encode(),',
+    '    body.encode(),',
     '    {"authorization": "Bearer " + os.environ["TOKEN"], "content-type": "application/json"},',
     ')',
     'with urllib.request.urlopen(request) as answer:',
@@ -42,7 +43,8 @@ function duckdb({ state, ids }: Shown, today: string, origin: string): string {
     for (const value of values) parameters.append(`filters.${field}`, value);
   }
   const file = pathOf(state).replace('/v1/', '/v1/export/').replace('/breakdowns/', '/');
-  const { sort } = state;
+  const isInFile = ids || ![...idsOf(state.family).values()].includes(state.sort?.column ?? '');
+  const sort = isInFile ? state.sort : undefined;
   return [
     'INSTALL httpfs; LOAD httpfs;',
     "CREATE OR REPLACE SECRET adtally (TYPE http, EXTRA_HTTP_HEADERS MAP {'Authorization': 'Bearer ' || getenv('TOKEN')});",

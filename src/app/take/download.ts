@@ -30,7 +30,13 @@ export function askedOf({ state, ids }: Shown, today: string) {
     metrics: state.metrics,
     ...(ids && { ids }),
     ...(state.sort && {
-      order_by: [{ field: state.sort.column, direction: state.sort.descending ? 'desc' : 'asc' }],
+      order_by: [
+        {
+          // Weeks and months that begin later end later.
+          field: state.sort.column === 'end_time' ? 'start_time' : state.sort.column,
+          direction: state.sort.descending ? 'desc' : 'asc',
+        },
+      ],
     }),
   };
 }

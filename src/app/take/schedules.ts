@@ -1,6 +1,7 @@
 import { type Asked, asked } from '../rows/asked.ts';
 import { pathOf } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
+import { sortedByShown } from '../state/state.ts';
 import { askedOf, type Shown } from './download.ts';
 
 /** When a report is sent, of which days, and to whom. */
@@ -43,10 +44,13 @@ export const turnSchedule = (session: Session, turn: Turn, schedule: string): Pr
  * so are figures as they were closed, because few days are closed when they are sent.
  */
 export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Asked<object>> {
-  const { start_time: _, end_time: __, as_of: ___, compare_to, ...body } = askedOf(shown, session.today);
+  const { state } = shown;
+  const compare = typeof state.compare === 'object' ? 'none' : state.compare;
+  const sent = { ...shown, state: sortedByShown({ ...state, compare, closed: false }) };
+  const { start_time: _, end_time: __, ...body } = askedOf(sent, session.today);
   return asked('/v1/schedule/create', session, {
     ...sending,
     report: pathOf(shown.state).replace('/v1/', '').replace('/breakdowns', ''),
-    body: { ...body, ...(typeof compare_to === 'string' && { compare_to }) },
+    body,
   });
 }

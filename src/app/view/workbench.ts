@@ -17,7 +17,16 @@ import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
 import { sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
-import { daysOf, nextSort, ranksChanges, reachesNow, type State, toHash } from '../state/state.ts';
+import {
+  columnsOf,
+  daysOf,
+  nextSort,
+  ranksChanges,
+  reachesNow,
+  type State,
+  sortedByShown,
+  toHash,
+} from '../state/state.ts';
 import { MailMenu } from '../take/mail-menu.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { sendsMails } from '../take/schedules.ts';
@@ -31,6 +40,7 @@ export class Workbench {
   readonly element = el('main', { id: 'main', class: 'bench' });
   private readonly session: Session;
   private readonly onEnd: (reason: string) => void;
+  private readonly onNewDay: () => void;
   private readonly rows = new Rows();
   private readonly notice = new Notice();
   private readonly unread = el('p', { class: 'unread', role: 'status', hidden: true });
@@ -50,13 +60,17 @@ export class Workbench {
   private state: State;
   private facts: Facts | undefined;
   private arranged: Arranged | undefined;
+  /** Whether all rows are there. */
+  private isWhole = false;
   private all = 0;
   private turn = 0;
 
-  constructor(session: Session, state: State, onEnd: (reason: string) => void) {
+  /** @param onNewDay called when the day of the session is over, where days are counted */
+  constructor(session: Session, state: State, onEnd: (reason: string) => void, onNewDay: () => void) {
     this.session = session;
     this.state = state;
     this.onEnd = onEnd;
+    this.onNewDay = onNewDay;
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today, session.optional);
@@ -134,7 +148,7 @@ export class Workbench {
 
   /** @param here the step of the history stays the same, as while a word is typed */
   choose(change: Partial<State>, here = false): void {
-    const state = { ...this.state, ...change };
+    const state = sortedByShown({ ...this.state, ...change });
     const hash = toHash(state);
     if (here) history.replaceState(null, '', hash);
     else if (hash !== location.hash) history.pushState(null, '', hash);
@@ -173,6 +187,7 @@ export class Workbench {
   private async load(): Promise<void> {
     const turn = ++this.turn;
     this.arranged = undefined;
+    this.isWhole = false;
     this.element.setAttribute('aria-busy', 'true');
     this.element.classList.add('asking');
     this.toolbar.say(text.progress.asking);
@@ -184,12 +199,14 @@ export class Workbench {
     this.element.setAttribute('aria-busy', 'false');
     this.element.classList.remove('asking');
     if ('failure' in result) return this.fail(result.failure);
+    if (result.facts.asked.slice(0, 10) !== this.session.today) return this.onNewDay();
     this.notice.hide();
+    this.isWhole = true;
     this.facts = result.facts;
     this.all = result.rows;
     performance.mark('all rows');
     if (this.session.optional) void this.closed.ask(this.state);
-    await this.arrange(true);
+    await this.arrange();
     this.toolbar.announce(text.progress.done(rowsText(result.rows)));
   }
 
@@ -205,12 +222,13 @@ export class Workbench {
     if (first) performance.mark('first rows');
   }
 
-  private async arrange(fresh = false): Promise<void> {
-    if (!fresh && !this.arranged) return;
+  private async arrange(): Promise<void> {
+    if (!this.isWhole) return;
     const turn = ++this.turn;
     this.element.setAttribute('aria-busy', 'true');
     const { sort, find } = this.state;
-    const arranged = await this.rows.call('arrange', { find, ...(sort && { sort }) });
+    const shown = columnsOf(this.state);
+    const arranged = await this.rows.call('arrange', { find, shown, ...(sort && { sort }) });
     if (turn !== this.turn) return;
     this.arranged = arranged;
     this.reveal(arranged.rows > 0);
