@@ -169,7 +169,8 @@ async function openWith(key: Key): Promise<void> {
   tell().say({ title: text.progress.asking, detail: '' });
   const entered = await enter(key);
   if (!('failure' in entered)) return open(entered);
-  if (entered.failure.reason === 'unauthorized') return leave(text.signIn.reasons.session);
+  const { ended, session } = text.signIn.reasons;
+  if (entered.failure.reason === 'unauthorized') return leave(accountOf(key) === undefined ? ended : session);
   tell().fail(entered.failure, () => void openWith(key));
 }
 
