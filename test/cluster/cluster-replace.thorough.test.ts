@@ -5,7 +5,7 @@ import { useClusterStore } from '../support/store.ts';
 import { useUnloads } from '../support/unloads.ts';
 
 // The rest on shards: TEST_SHARDS=3 npx vitest run test/ingest/corrections/replace.test.ts.
-const db = useClusterStore(useCluster(3));
+const db = useClusterStore(useCluster(2));
 const loads = useUnloads(db);
 replacedBesideReaders(db, useService(db), loads, 'two months');
 completedAfterEachStep(db, loads, 'days');
