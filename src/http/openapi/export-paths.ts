@@ -91,7 +91,10 @@ function exportItem(
           ...json({ type: 'object' }),
           ...rowsContent(),
         }),
-        304: { description: 'Nothing has changed; not counted as a request.', headers: headerRefs(['ETag']) },
+        304: {
+          description: 'Nothing has changed; not counted as a request, except with `as_of`.',
+          headers: headerRefs(['ETag']),
+        },
         ...problems,
       },
     },

@@ -135,6 +135,14 @@ describe('304', () => {
     expect((await ask(csv, asking)).status).toBe(429);
   });
 
+  test('as of a moment, which ClickHouse has to tell, costs a request', async () => {
+    const path = `${csv}&as_of=${new Date().toISOString()}`;
+    const asking = { account: 'quiet then', from: few };
+    const tag = (await ask(path, asking)).headers.get('etag') ?? '';
+    const again = () => ask(path, { ...asking, headers: { 'if-none-match': tag } });
+    expect([(await again()).status, (await again()).status]).toEqual([304, 429]);
+  });
+
   test('is of this report, range and account alone', async () => {
     const tag = (await ask(csv)).headers.get('etag') ?? '';
     for (const [path, account] of [
