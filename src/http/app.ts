@@ -149,7 +149,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.route('/', docs({ heading: 'Reports over HTTP', describe, brand: deps.page.brand }));
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
-  app.route('/', recipientRoutes({ ...deps, ...deps.recipients, body }));
+  app.route('/', recipientRoutes({ ...deps, ...deps.recipients }));
   const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
   for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
     app.all(path, otherMethods('GET, HEAD'));

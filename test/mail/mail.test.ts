@@ -17,6 +17,7 @@ import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const service = useService(db, { LINK_SECRET: linkSecret });
+const few = useService(db, { LINK_SECRET: linkSecret, RATE_LIMIT_REQUESTS: '2' });
 const mailServer = useMailServer();
 const { look, said, scheduled } = useMails(db, service, mailServer);
 const proxies: Server[] = [];
@@ -298,6 +299,15 @@ test('one click ends the mails to a recipient, a look at the link does not, and 
   await unsubscribe(db.store, schedule.id, 'bo@example.com');
   await look('2026-03-05T06:00:00Z');
   expect(mailServer.mails).toHaveLength(5);
+
+  const links = mailServer.mails.map(listLink);
+  const clickedAtFew = async (of: string) => {
+    const own = links.find((each) => each.includes(`to=${of}`)) ?? '';
+    return (await click(own.replace(service.url, few.url))).status;
+  };
+  // Each answer is a row. Others at the same address are not limited with the one who sends many.
+  for (const status of [200, 200, 429]) expect(await clickedAtFew('anna')).toBe(status);
+  expect(await clickedAtFew('bo')).toBe(200);
 });
 
 function headerOf(mail: ParsedMail | undefined, name: string): string {

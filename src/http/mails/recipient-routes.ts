@@ -1,4 +1,4 @@
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { type Context, Hono } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Links } from '../../accounts/links.ts';
 import { languageOf } from '../../app/words/languages.ts';
@@ -16,8 +16,7 @@ type Note = (schedule: string, recipient: string) => Promise<void>;
 
 export interface RecipientDeps {
   readonly links: Links;
-  readonly body: MiddlewareHandler<HttpEnv>;
-  /** Counts forged links by address. */
+  /** Counts forged links by address, and answers by recipient. */
   readonly failures: Limiter;
   /** Notes that a recipient wants no more mails of a schedule, or of all that an account made. */
   readonly unsubscribe: Note;
@@ -29,7 +28,7 @@ export interface RecipientDeps {
  * Ends mails to a recipient, or begins them, by a signed link: POST does it, as mail programs do by one click (RFC 8058). GET, which
  * programs that look for harmful links send, only shows a button.
  */
-export function recipientRoutes({ links, body, failures, unsubscribe, agree }: RecipientDeps): Hono<HttpEnv> {
+export function recipientRoutes({ links, failures, unsubscribe, agree }: RecipientDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   const whoOf = async (c: Context<HttpEnv>) => {
     const who = readRecipientLink(links, c.req.url);
@@ -58,9 +57,11 @@ export function recipientRoutes({ links, body, failures, unsubscribe, agree }: R
         const form = `<form method="post"><button>${button}</button></form>`;
         return c.html(said(who.language, () => ask(who.recipient), form));
       });
-      app.post(path, body, async (c) => {
+      app.post(path, async (c) => {
         const who = await whoOf(c);
         if (!who) return unknown(c);
+        const verdict = await failures.consume(`${who.schedule} ${who.recipient}`);
+        if (!verdict.allowed) throw tooMany('too many answers of this recipient', verdict);
         await note(who.schedule, who.recipient);
         return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
       });
