@@ -96,7 +96,8 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
 export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
   const written = new URLSearchParams();
   for (const [name, { write }] of Object.entries(parameters)) {
-    const value = fields[name];
+    // A field that is null is not given.
+    const value = fields[name] ?? undefined;
     if (value !== undefined && !(Array.isArray(value) && value.length === 0)) written.set(name, write(value));
   }
   for (const [name, values] of Object.entries(fields.filters ?? {})) {

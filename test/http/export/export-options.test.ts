@@ -40,6 +40,13 @@ const requests: Readonly<Record<string, object>> = {
   'changed_since, of none': { changed_since: '2101-01-01T00:00:00Z' },
   compare_to: { compare_to: 'previous_period' },
   'compare_to dates': { compare_to: { start_time: '2026-01-01', end_time: '2026-01-31' } },
+  'fields that are null': {
+    limit: 3,
+    time_grain: null,
+    as_of: null,
+    metrics: null,
+    filters: { device: null },
+  },
   'all at once': {
     filters: { device: ['tv', 'mobile'] },
     metrics: ['spent'],
