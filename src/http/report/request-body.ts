@@ -15,7 +15,7 @@ export const requireJson: MiddlewareHandler<HttpEnv> = (c, next) => {
 
 /** A body of two dates and a few fields, as nearly all are. */
 const smallBytes = 16 * 1024;
-/** What larger ones have beyond that while they arrive, together; of one account half of it. */
+/** What larger ones have beyond that until they are answered, together; of one account half of it. */
 const largeBytesAtOnce = 16 << 20;
 
 /**
@@ -28,10 +28,11 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
     const place = room.enter(c.get('account'));
     try {
       c.set('body', utf8.decode(await readWhole(c.env, place, maxBytes)));
+      // Whoever waits for a place among the reports holds its body meanwhile.
+      return await next();
     } finally {
       place.leave();
     }
-    return next();
   };
 }
 
@@ -40,7 +41,7 @@ export const roomForBodies = (maxBytes: number): Room =>
   new Room({
     maxBytes,
     full: () =>
-      new Problem('too_many_reports', 'too many large bodies are arriving; try again in 1 s', {
+      new Problem('too_many_reports', 'too many large bodies are held; try again in 1 s', {
         headers: { 'Retry-After': '1' },
       }),
   });

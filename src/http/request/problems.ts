@@ -92,7 +92,7 @@ export const problems = {
   },
   too_many_reports: {
     status: 429,
-    when: 'Too many reports or comparisons are running, or too many large bodies arrive, of this account or of all. `Retry-After` says when to try again.',
+    when: 'Too many reports or comparisons are running, or too many large bodies are held, of this account or of all. `Retry-After` says when to try again.',
     detail: 'too many reports are running; try again in 5 s',
   },
   headers_too_large: {
