@@ -12,6 +12,8 @@ export const clientSecret = 'a secret of the client, which nobody sees';
 export interface OpenIdProvider {
   /** `127.0.0.1:PORT` */
   readonly host: string;
+  /** How often it was asked for the tokens of a code. */
+  readonly codes: number;
   /** Settings of a service where people sign in at this provider; PUBLIC_URL and PORT fit the first that asks. */
   env(others?: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
   /** Answers nobody from now on, or again. */
@@ -32,12 +34,14 @@ export function useOpenIdProvider(
   let server: Server | undefined;
   let away = false;
   let behindMs = 0;
+  let codes = 0;
   let host = '';
   beforeAll(async () => {
     const port = await freePort();
     const publicUrl = `http://127.0.0.1:${port}`;
     let answer: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
     server = createServer((request, response) => {
+      if (request.url === '/token') codes++;
       if (away) return void request.socket.destroy();
       if (behindMs > 0 && request.url === '/token') {
         vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - behindMs });
@@ -66,6 +70,9 @@ export function useOpenIdProvider(
   return {
     get host() {
       return host;
+    },
+    get codes() {
+      return codes;
     },
     env: (others = {}) => {
       const env = {};

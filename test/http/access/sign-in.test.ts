@@ -300,11 +300,23 @@ describe('at a provider that says all in its token', () => {
   test('clocks may differ a little; after some failed attempts of an address nobody is asked any more', async () => {
     early.setBack(620_000);
     expect(await new Visitor().signIn(late.url, 'anna')).toBe('/app');
+    const waiting = new Visitor();
+    let callback = '';
+    const holdUp = ({ href }: URL) => {
+      callback = href;
+      throw new Error('held up');
+    };
+    await expect(waiting.signIn(late.url, 'anna', { back: holdUp })).rejects.toThrow('held up');
     early.setBack(640_000);
     for (let n = 0; n < 3; n++) {
       expect(await new Visitor().signIn(late.url, 'anna')).toBe('/app#sign-in=clock');
     }
-    await expect(new Visitor().signIn(late.url, 'anna')).rejects.toThrow('429');
+    const { codes } = early;
+    expect((await waiting.fetch(callback)).status).toBe(429);
+    await expect(new Visitor().signIn(late.url, 'anna')).rejects.toThrow(
+      '/auth/sign-in answered with status 429',
+    );
+    expect([codes, early.codes]).toEqual([4, 4]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import { networkOf } from '../../request/caller-address.ts';
 import type { HttpEnv } from '../../request/env.ts';
@@ -32,12 +32,20 @@ export function signInRoutes({
       { request: c.get('requestId'), address: c.get('address'), reason, detail, person },
       'not signed in',
     );
-    const verdict = await failures.consume(networkOf(c.get('address')));
-    if (!verdict.allowed) throw tooMany('too many failed logins from this address', verdict);
+    await count(c);
     return c.redirect(`/app#sign-in=${reason}`);
   };
+  const count = async (c: Context<HttpEnv>) => {
+    const verdict = await failures.consume(networkOf(c.get('address')));
+    if (!verdict.allowed) throw tooMany('too many failed logins from this address', verdict);
+  };
+  /** Past the limit no caller causes a question to the provider. */
+  const limited: MiddlewareHandler<HttpEnv> = async (c, next) => {
+    if (!(await failures.allows(networkOf(c.get('address'))))) await count(c);
+    return next();
+  };
   return new Hono<HttpEnv>()
-    .get('/auth/sign-in', async (c) => {
+    .get('/auth/sign-in', limited, async (c) => {
       try {
         const { address, attempt } = await provider.begin();
         await sessions.keepAttempt(c, attempt);
@@ -46,7 +54,7 @@ export function signInRoutes({
         return fail(c, failureOf(error), error);
       }
     })
-    .get(callbackPath, async (c) => {
+    .get(callbackPath, limited, async (c) => {
       const attempt = await sessions.takeAttempt(c);
       if (!attempt || attempt.state !== c.req.query('state')) return fail(c, 'other_tab');
       try {
