@@ -27,8 +27,16 @@ export function combinations(family: Family): string[][] {
   return subsets;
 }
 
-/** Every path of the contract, aliases last. */
-export function endpoints(catalog: Catalog): Endpoint[] {
+const known = new WeakMap<Catalog, readonly Endpoint[]>();
+
+/** Every path of the contract, aliases last; the same objects each time. */
+export function endpoints(catalog: Catalog): readonly Endpoint[] {
+  const all = known.get(catalog) ?? endpointsOf(catalog);
+  known.set(catalog, all);
+  return all;
+}
+
+function endpointsOf(catalog: Catalog): Endpoint[] {
   const paths = Object.entries(catalog.families).flatMap(([name, family]) =>
     combinations(family).flatMap((dimensions) =>
       [false, true].map((day) => {
