@@ -108,6 +108,19 @@ describe('HEAD', () => {
     }
   });
 
+  test('tells no coding, which GET chooses by what it sends', async () => {
+    const path = `/v1/export/campaigns.xlsx?${search}`;
+    for (const method of ['HEAD', 'GET']) {
+      const response = await ask(path, { method, headers: { 'accept-encoding': 'zstd' } });
+      expect([method, response.status, response.headers.get('content-encoding')]).toEqual([
+        method,
+        200,
+        null,
+      ]);
+      await response.arrayBuffer();
+    }
+  });
+
   test('of another account shows nothing of it', async () => {
     await ask(csv);
     const response = await ask(csv, { method: 'HEAD', account: 'nobody' });
