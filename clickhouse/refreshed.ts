@@ -5,6 +5,7 @@ export interface RefreshOptions {
   readonly maxAgeMs?: number;
   /** Called when a fetch in the background fails; the last value stays. */
   readonly onError: (error: unknown) => void;
+  /** Absent: a clock that nobody can set back. */
   readonly now?: () => number;
 }
 
@@ -19,7 +20,7 @@ export class Refreshed<T> {
 
   constructor(fetch: () => Promise<T>, options: RefreshOptions) {
     this.#fetch = fetch;
-    this.#options = { maxAgeMs: Number.POSITIVE_INFINITY, now: Date.now, ...options };
+    this.#options = { maxAgeMs: Number.POSITIVE_INFINITY, now: () => performance.now(), ...options };
   }
 
   /** Fetches the value and keeps fetching it, also after a first failure. @throws that failure */

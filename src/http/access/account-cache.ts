@@ -20,6 +20,7 @@ export interface AccountCacheOptions {
   /** The tokens that are let in unless a login wants others. Absent: those that open reports. */
   readonly purpose?: TokenPurpose;
   readonly refreshMs?: number;
+  /** Absent: the clock of the machine for what expires, and one that nobody can set back for the age of the copy. */
   readonly now?: () => number;
   /** Called when a refresh fails; reports go on with the copy until it is too old. */
   readonly onError: (error: unknown) => void;
@@ -43,16 +44,16 @@ export class AccountCache {
     store,
     purpose = 'report',
     refreshMs: everyMs = refreshMs,
-    now = Date.now,
+    now,
     onError,
   }: AccountCacheOptions) {
     this.#store = store;
     this.#purpose = purpose;
-    this.#now = now;
+    this.#now = now ?? Date.now;
     this.#copy = new Refreshed(() => this.#fetchChanges(), {
       everyMs,
       maxAgeMs: accountsMaxAgeMs,
-      now,
+      ...(now && { now }),
       onError,
     });
   }

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { createToken, listTokens, newToken, purposeOf, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
 import { useCountedStore } from '../../support/gate.ts';
@@ -160,6 +161,21 @@ test('tokens that could not be refreshed for 5 seconds let nobody in', async () 
   await Promise.allSettled([cache.login(token), statusWith(token)]);
   expect(await cache.login(token)).toMatchObject({ account: 'stale' });
   expect(await statusWith(token)).toBe(200);
+});
+
+test('what is in memory gets old also where the clock of the machine is set back', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const copy = new Refreshed(async () => 'read', { everyMs: 60 * second, maxAgeMs: 0, onError: () => {} });
+  try {
+    await copy.start();
+    const readBy = performance.now();
+    while (performance.now() === readBy);
+    vi.setSystemTime(Date.now() - 3_600 * second);
+    expect(copy.isCurrent).toBe(false);
+  } finally {
+    copy.stop();
+    vi.useRealTimers();
+  }
 });
 
 test('a service that starts while the tokens cannot be read does not serve', async () => {
