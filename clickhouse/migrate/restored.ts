@@ -30,6 +30,32 @@ export async function markRestored(server: Store, database: string, from: string
   await server.command({ query: `RENAME TABLE ${beside}.migrations TO ${beside}.${restoreMark}` });
 }
 
+/**
+ * Takes over into the database beside who got which mail, who wants mails, and what became of the schedules that it has, so that no
+ * mail is sent again. Of each row the later version counts.
+ * @returns whether the old data could be read
+ */
+export async function keepMails(server: Store, database: string): Promise<boolean> {
+  const beside = besideOf(database);
+  // A schedule that was made since has no token there.
+  const sources = {
+    unsubscribed: '',
+    agreed: '',
+    mails: '',
+    schedules: `WHERE id IN (SELECT id FROM ${beside}.schedules)`,
+  };
+  try {
+    for (const [table, which] of Object.entries(sources)) {
+      await server.command({
+        query: `INSERT INTO ${beside}.${table} SELECT * FROM ${database}.${table} ${which}`,
+      });
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The backup whose restore has to be ended. To be asked of a database without `migrations`. */
 export async function unfinishedRestore(address: Address): Promise<string | undefined> {
   const server = connect({ ...address, database: 'default' });

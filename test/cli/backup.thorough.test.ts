@@ -47,11 +47,14 @@ test('a restored backup, one file or a folder, has what was backed up, and count
     await done('closes', 'manifest', revision),
   ];
   const whole = await kept();
+  const report = ['campaigns', 'anna@example.com', '--every', 'day'];
+  const schedule = (await done('schedule', 'create', 'advertiser', ...report)).trim();
   for (const to of backups) {
     await done('backup', to);
     expect(statSync(to).size).toBeGreaterThan(0);
   }
   await done('ingest', 'events', second);
+  await done('schedule', 'remove', schedule);
   expect(await events()).toBe(5);
   for (const wrong of [...backups, join(folder, 'none', 'backup')]) {
     expect((await adtally('backup', wrong)).code, wrong).toBe(2);
@@ -61,6 +64,7 @@ test('a restored backup, one file or a folder, has what was backed up, and count
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--replace') });
     await done('restore', to, '--replace');
     expect(await events()).toBe(3);
+    expect(await done('schedule', 'list', '--json')).toBe('[]\n');
     expect(await done('closes', '--json')).toBe(closes);
     expect(await kept()).toEqual(whole);
     await done('ingest', 'events', second);

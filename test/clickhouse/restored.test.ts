@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
-import { dropDerived, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
+import { dropDerived, keepMails, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../clickhouse/restoring.ts';
+import { listAnswers, listSchedules } from '../../src/schedules/schedules.ts';
 import { event, load } from '../support/events.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
@@ -57,4 +58,39 @@ test('a database is given up before the first of its tables is dropped: killed t
   );
   await takePlace(db.address);
   expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
+});
+
+test('who got a mail, who unsubscribed and which schedule was removed since the backup is kept, and what cannot be read is told', async () => {
+  const { database } = db.address;
+  const beside = besideOf(database);
+  const insert = (into: string, rows: string) =>
+    server.command({ query: `INSERT INTO ${into} FORMAT JSONEachRow ${rows}` });
+  const schedule = (id: string, state: string) =>
+    JSON.stringify({ id, account_id: 'shop', body: '{}', state });
+  const mail = (day: string) =>
+    JSON.stringify({ schedule: 'daily', day, recipient: 'anna', attempt: 1, state: 'sent' });
+  const answer = (at: string) => JSON.stringify({ schedule: 'account shop', recipient: 'anna', at });
+  await insert(`${beside}.schedules`, schedule('daily', 'active') + schedule('weekly', 'active'));
+  await insert(`${beside}.agreed`, answer('2026-03-01 00:00:00'));
+  await insert(`${beside}.mails`, mail('2026-03-01'));
+  await insert(
+    `${database}.schedules`,
+    schedule('daily', 'paused') + schedule('weekly', 'removed') + schedule('since', 'active'),
+  );
+  await insert(`${database}.agreed`, answer('2026-03-01 00:00:00'));
+  await insert(`${database}.unsubscribed`, answer('2026-03-02 00:00:00'));
+  await insert(`${database}.mails`, mail('2026-03-01') + mail('2026-03-02'));
+
+  expect(await keepMails(server, database)).toBe(true);
+  expect(await keepMails(server, 'none')).toBe(false);
+  await takePlace(db.address);
+  expect((await listSchedules(db.store)).map(({ id, state }) => [id, state])).toEqual([['daily', 'paused']]);
+  expect((await listAnswers(db.store)).get('account shop')?.get('anna')).toEqual({
+    since: undefined,
+    hasAgreed: true,
+  });
+  expect(await select(db.store, 'SELECT toString(day) AS day FROM mails FINAL ORDER BY day')).toEqual([
+    { day: '2026-03-01' },
+    { day: '2026-03-02' },
+  ]);
 });

@@ -1,8 +1,15 @@
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
-import { dropDerived, everyMonth, markRestored, takePlace } from '../../../clickhouse/migrate/restored.ts';
+import {
+  dropDerived,
+  everyMonth,
+  keepMails,
+  markRestored,
+  takePlace,
+} from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
 import { commandLine, recorded } from '../../operations/audit.ts';
+import { listSchedules } from '../../schedules/schedules.ts';
 import { usage } from '../command/arguments.ts';
 import { config, say, untilReportsShowIt } from '../command/command.ts';
 import { allSynced } from '../command/synced.ts';
@@ -27,26 +34,32 @@ export async function restore(store: Store, from: string, { replace = false }: R
     await requireOneNode(store);
     if (unfinished) {
       await takePlace(store.address, config().clickhouse.names);
-      await tellRestored(store, unfinished.from);
+      await tellRestored(store, unfinished.from, false);
       if (unfinished.from === givenAs(from)) return;
     }
     const archive = archiveToRead(from);
     if (!replace && (await hasData(server, database))) {
       throw usage(`database ${database} has data: --replace drops it for that of the backup`);
     }
-    await reading(archive, () => restoreBeside(server, store, archive)).catch(async (error: unknown) => {
+    let keptMails = false;
+    await reading(archive, async () => {
+      keptMails = await restoreBeside(server, store, archive);
+    }).catch(async (error: unknown) => {
       await server.command({ query: `DROP DATABASE IF EXISTS ${besideOf(database)} SYNC` });
       say('nothing was restored: the database has what it had before');
       throw error;
     });
     await markRestored(server, database, givenAs(from));
     await takePlace(store.address, config().clickhouse.names);
-    await tellRestored(store, archive.name);
+    await tellRestored(store, archive.name, keptMails);
   });
 }
 
-/** Restores the backup in the database beside, migrates it, and verifies it. */
-async function restoreBeside(server: Store, { address }: Store, archive: Archive): Promise<void> {
+/**
+ * Restores the backup in the database beside, migrates it, and verifies it.
+ * @returns whether it has what was mailed since
+ */
+async function restoreBeside(server: Store, { address }: Store, archive: Archive): Promise<boolean> {
   const database = besideOf(address.database);
   const beside = connect({ ...address, database });
   try {
@@ -69,8 +82,10 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
     });
     await requireSound(beside);
     say('ledger, raw events and rollups of the backup agree');
+    const keptMails = await keepMails(server, address.database);
     // Before the old data go. Of a server the files are out of reach.
     if (archive.outside) await syncTables(server, database);
+    return keptMails;
   } finally {
     await beside.close();
   }
@@ -85,7 +100,8 @@ async function syncTables(server: Store, database: string): Promise<void> {
   for (const path of tables.flatMap(({ paths }) => paths)) await allSynced(path);
 }
 
-async function tellRestored(store: Store, name: string): Promise<void> {
+/** @param keptMails whether the store is known to have what was mailed since the backup */
+async function tellRestored(store: Store, name: string, keptMails: boolean): Promise<void> {
   const entry = { operation: 'restore', input: { from: name } };
   await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
   await untilReportsShowIt();
@@ -93,6 +109,11 @@ async function tellRestored(store: Store, name: string): Promise<void> {
   say(
     'tokens that were revoked since the backup are valid again: adtally token list; then load the files since',
   );
+  if (!keptMails && (await listSchedules(store)).length > 0) {
+    say(
+      'mails of the days since the backup may be sent again, also to people who unsubscribed since, and schedules that were removed since may be there again: adtally schedule list; then let adtally mail run',
+    );
+  }
 }
 
 async function hasData(server: Store, database: string): Promise<boolean> {
