@@ -237,6 +237,24 @@ test('commands, and a program in Python, check what the service says, by the key
   }
 });
 
+test('verify asks for the key of a manifest, and for a backup where closed rows have changed, whose months it counts once', async () => {
+  const verified = async (given: string) => {
+    const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('given.pem', given) };
+    const { code, stderr } = await commands.run(['verify'], env);
+    return [code, stderr.match(/^.*closed month.*$/gm)];
+  };
+  expect(await verified(pem + retired)).toEqual([0, null]);
+  const key =
+    'the manifest of 1 closed month cannot be checked; give the public key that signed it behind that of SIGNING_KEY, and where that does not help restore it from a backup';
+  expect(await verified(retired)).toEqual([1, [key]]);
+  const change = (spent: string) =>
+    onEveryShard(db, `ALTER TABLE campaigns_closed UPDATE spent = ${spent} WHERE 1`);
+  await change('spent + 1');
+  const rows = 'rows of 1 closed month have changed; restore them from a backup';
+  expect(await verified(retired)).toEqual([1, [rows, key]]);
+  await change('spent - 1');
+});
+
 test('verify finds a manifest that was emptied in the store', async () => {
   await onEveryShard(db, "ALTER TABLE closes UPDATE manifest = '' WHERE 1");
   expect(await closes.verified(keys)).toMatchObject([{ what: 'its manifest: it is no manifest of a close' }]);

@@ -86,8 +86,16 @@ async function verify(
       `${countedDifferences({ differences, more })} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
     );
   }
-  if (closes.length > 0) {
-    say(`${counted(closes.length, 'closed month')} changed after it was closed; restore it from a backup`);
+  const closesWith = (fault: (typeof closes)[number]['fault']) =>
+    closes.filter((each) => each.fault === fault).length;
+  const changed = closesWith('rows');
+  if (changed > 0)
+    say(`rows of ${counted(changed, 'closed month')} have changed; restore them from a backup`);
+  const unproven = closesWith('manifest');
+  if (unproven > 0) {
+    say(
+      `the manifest of ${counted(unproven, 'closed month')} cannot be checked; give the public key that signed it behind that of SIGNING_KEY, and where that does not help restore it from a backup`,
+    );
   }
   await giveUp(store, damaged.filter(isNeedless));
   for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(tellerOf(part) === 'ledger')}`);
