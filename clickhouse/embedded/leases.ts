@@ -14,7 +14,7 @@ type Nonces = Parameters<typeof proofOf>[2];
  * of the machine can connect; who does not prove that it knows the secret gets a random number and holds nothing.
  */
 export class Leases {
-  /** Resolves with the reason when the last lease has ended, or when none was taken within 15 s. */
+  /** Resolves with the reason when the last lease has ended, or when none was taken within 15 s of the first greeting. */
   readonly unused: Promise<string>;
   readonly port: number;
   readonly #server: Server;
@@ -26,6 +26,9 @@ export class Leases {
   readonly #ended = new Set<Socket>();
   readonly #greeted = new Set<Socket>();
   #greeting: string | undefined;
+  /** Runs from the first greeting on: nobody can take a lease before. */
+  #idle: NodeJS.Timeout | undefined;
+  #tellUnused: (reason: string) => void = () => undefined;
   #refusing = false;
 
   /** Listens on a loopback port of the system's choice. */
@@ -45,11 +48,11 @@ export class Leases {
     this.#dataDir = dataDir;
     this.#secret = secret;
     this.unused = new Promise((resolve) => {
-      const timer = setTimeout(() => resolve('no lease was taken'), idleLimitMs).unref();
+      this.#tellUnused = resolve;
       server.on('connection', async (socket) => {
         const nonces = await this.#prove(socket);
         if (nonces === undefined) return socket.destroy();
-        clearTimeout(timer);
+        clearTimeout(this.#idle);
         this.#hold(socket, nonces, () => resolve('the last lease ended'));
       });
     });
@@ -57,6 +60,7 @@ export class Leases {
 
   /** Sends the greeting to every holder that has not had one, present and future. */
   greet(greeting: Greeting): void {
+    this.#idle ??= setTimeout(() => this.#tellUnused('no lease was taken'), idleLimitMs).unref();
     this.#greeting = JSON.stringify(greeting);
     for (const [socket, nonces] of this.#held) this.#welcome(socket, nonces);
   }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Server } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { Leases } from '../../clickhouse/embedded/leases.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
@@ -236,6 +237,24 @@ test('who connects to the lease port learns a random number, and holds nothing',
   const nonces = await Promise.all(['', '{}\n', guess].map(heard));
   for (const nonce of nonces) expect(nonce).toMatch(/^[0-9a-f]{64}\n$/);
   expect(new Set(nonces).size).toBe(3);
+});
+
+test('an engine may take long to start: who holds no lease is waited for from then on when one can be taken', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  const leases = await Leases.listen(dataDir, 'secret');
+  const isUnused = () => Promise.race([leases.unused, Promise.resolve('waiting')]);
+  try {
+    vi.advanceTimersByTime(29_000);
+    expect(await isUnused()).toBe('waiting');
+    leases.greet({ dataDir, url: lease.url, pid: lease.pid, supervisorPid: 1 });
+    vi.advanceTimersByTime(14_000);
+    expect(await isUnused()).toBe('waiting');
+    vi.advanceTimersByTime(1_000);
+    expect(await isUnused()).toBe('no lease was taken');
+  } finally {
+    vi.useRealTimers();
+    leases.close();
+  }
 });
 
 test('after a crash nobody who took the ports passes for the server, and is told no secret', async () => {
