@@ -41,6 +41,8 @@ export type Outcome = { readonly state: Exclude<MailState, 'taken'>; readonly er
 const dayOfQuestions = '1970-01-01';
 /** Strangers who get a mail of an account and do not agree; it can have no more of them asked. */
 const mostUnanswered = 50;
+/** For as long a mail that was taken may be under way. */
+const sendingMs = 1_800_000;
 
 /** What mails are made of. */
 export interface MailSources {
@@ -132,8 +134,9 @@ export function isOpen({ schedule, last }: Mail): boolean {
 }
 
 /** Whether it was refused, or nobody knows whether it was sent: it is not sent again by itself. */
-export function isStuck({ last }: Mail): boolean {
-  return last !== undefined && ['taken', 'unknown', 'refused'].includes(last.state);
+export function isStuck({ last }: Mail, now: Date): boolean {
+  if (last?.state === 'taken') return now.getTime() - last.at.getTime() >= sendingMs;
+  return last?.state === 'unknown' || last?.state === 'refused';
 }
 
 /** When it has to be sent at the latest: its days need not be final any more. */
@@ -150,7 +153,7 @@ export async function unsentMails(
   const mails = mailsOf(await readMails(store, now), now, timezone);
   const times = mails.filter(isOpen).map((mail) => (mail.last ? mail.due.at : latestAt(mail)).getTime());
   const oldest = times.length > 0 ? Math.min(...times) / 1000 : Number.NaN;
-  return { oldest, stuck: mails.filter((mail) => !mail.asks && isStuck(mail)).length };
+  return { oldest, stuck: mails.filter((mail) => !mail.asks && isStuck(mail, now)).length };
 }
 
 /**

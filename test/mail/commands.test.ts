@@ -88,6 +88,14 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
     { id, account: 'acme', report: 'ad_units/site_date', body, state: 'active', mails: [mail] },
   ]);
   expect((await run('schedule', 'list')).stdout).toContain('it is unknown whether it was sent');
+  // It may be under way.
+  expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 0 });
+  expect(await run('mail', '--again', id)).toMatchObject({ code: 0, stderr: '' });
+  expect(mailServer.mails).toHaveLength(1);
+  await db.store.command({
+    query: 'ALTER TABLE mails UPDATE at = at - INTERVAL 30 MINUTE WHERE 1',
+    clickhouse_settings: { mutations_sync: '2' },
+  });
   expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 1 });
 
   expect((await run('mail', '--again', id)).stderr).toContain(': sent');
@@ -114,6 +122,10 @@ test('a schedule is paused, resumed and removed; its token ends with it', async 
   await run('schedule', 'remove', id);
   expect([await list(), await isRevoked()]).toEqual([[], true]);
   expect(await run('schedule', 'pause', id)).toMatchObject({ code: 2 });
+  expect(await run('mail', '--again', id)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`--again ${id} is not in the list of schedules`),
+  });
 });
 
 test.each(['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'])('mail without %s says so', async (name) => {

@@ -10,7 +10,8 @@ import {
   resumeSchedule,
   schedules,
 } from '../../operations/schedules.ts';
-import { duration } from '../command/arguments.ts';
+import { listSchedules } from '../../schedules/schedules.ts';
+import { duration, usage } from '../command/arguments.ts';
 import { config, counted, line, print, say, withStore } from '../command/command.ts';
 import { addOperation, operate } from './operate.ts';
 
@@ -84,6 +85,8 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
   const { signal } = stopping;
   await withStore(async (store) => {
+    if (again !== undefined && !(await listSchedules(store)).some(({ id }) => id === again))
+      throw usage(`--again ${again} is not in the list of schedules`);
     const links = linksOf(settings);
     const sender = new Sender({
       store,
