@@ -76,7 +76,8 @@ export class Sender {
     const named = sources.schedules.find(({ id }) => id === again);
     const ids = named ? [named.id, answeredOf(named)] : [];
     const mails = mailsOf(sources, now(), timezone).filter(
-      (mail) => (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail, now()) && ids.includes(mail.schedule.id)),
+      (mail) =>
+        (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail, now()) && ids.includes(mail.schedule.id)),
     );
     let failures = 0;
     for (const mail of mails) {

@@ -1,9 +1,10 @@
 import * as z from 'zod';
+import type { Store } from '../../clickhouse/client.ts';
 import { reportTimezone } from '../../ingest/load/report-timezone.ts';
 import { issueToken, listTokens, revokeTokens } from '../accounts/tokens.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { newSchedule, scheduleOf } from '../schedules/new-schedule.ts';
-import { listSchedules, storeSchedule, tokenLabel } from '../schedules/schedules.ts';
+import { listSchedules, type Schedule, storeSchedule, tokenLabel } from '../schedules/schedules.ts';
 import { listed, tellSchedules } from '../schedules/told.ts';
 import { chosen, created, turned, turnedTo } from '../schedules/turned.ts';
 import type { Context, Operation } from './operation.ts';
@@ -57,15 +58,19 @@ function turning(
     async run({ store }: Context, { schedule: id }) {
       const schedule = (await listSchedules(store)).find((each) => each.id === id);
       if (!schedule) throw new InvalidRequest('schedule', `${id} is not in the list of schedules`);
+      // First the token, because what is removed cannot be removed again.
+      if (state === 'removed') await revokeTokensOf(store, schedule);
       await storeSchedule(store, turned(schedule, state));
-      if (state !== 'removed') return { schedule: id, state };
-      const label = tokenLabel(schedule);
-      const tokens = await listTokens(store, { account: schedule.account });
-      for (const token of tokens.filter((each) => each.label === label))
-        await revokeTokens(store, { id: token.id });
       return { schedule: id, state };
     },
   };
+}
+
+async function revokeTokensOf(store: Store, schedule: Schedule): Promise<void> {
+  const label = tokenLabel(schedule);
+  const tokens = await listTokens(store, { account: schedule.account });
+  for (const token of tokens.filter((each) => each.label === label))
+    await revokeTokens(store, { id: token.id });
 }
 
 export const pauseSchedule = turning(

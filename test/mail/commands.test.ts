@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
+import { connect } from '../../clickhouse/client.ts';
+import { Links } from '../../src/accounts/links.ts';
+import { listTokens } from '../../src/accounts/tokens.ts';
+import { commandLine } from '../../src/operations/audit.ts';
+import { removeSchedule } from '../../src/operations/schedules.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { useMailServer } from '../support/mail-server.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
+import { useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const secret = { LINK_SECRET: 'a secret of more than 32 characters' };
@@ -12,6 +18,15 @@ const service = useService(db, secret);
 const mailServer = useMailServer();
 const runner = useCommandRunners();
 const commands = useCommands();
+
+/** How many statements pass before the connection breaks off, and how many have. */
+let passing = 0;
+let passed = 0;
+const way = useStatementsBetween(
+  () => db.address.url,
+  () => (passed++ < passing ? undefined : 0),
+);
+const context = { by: commandLine(), links: new Links(() => undefined), answerTrustMs: 0 };
 
 const env = () => ({
   ...environmentOf(db.address),
@@ -126,6 +141,26 @@ test('a schedule is paused, resumed and removed; its token ends with it', async 
     code: 2,
     stderr: expect.stringContaining(`--again ${id} is not in the list of schedules`),
   });
+});
+
+test('however a removal breaks off, the schedule is in the list, to be removed again, or its links are closed', async () => {
+  const created = await run('schedule', 'create', 'cut', 'campaigns', 'anna@example.com', '--every', 'day');
+  const id = created.stdout.trim();
+  const isOpen = async () => {
+    const tokens = await listTokens(db.store, { account: 'cut' });
+    return tokens.some(({ revoked }) => revoked === null);
+  };
+  const store = connect({ ...db.address, url: way.url });
+  const broken = [];
+  for (passing = 0; (await list()).length > 0; passing++) {
+    passed = 0;
+    await removeSchedule
+      .run({ ...context, store }, { schedule: id })
+      .catch((error: unknown) => broken.push(error));
+  }
+  await store.close();
+  expect(await isOpen()).toBe(false);
+  expect(broken.length).toBeGreaterThan(2);
 });
 
 test.each(['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'])('mail without %s says so', async (name) => {
