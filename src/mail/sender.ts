@@ -71,25 +71,31 @@ export class Sender {
     readonly again?: string;
     readonly signal?: AbortSignal;
   } = {}): Promise<number> {
-    const { store, timezone, now, say } = this.#options;
-    const sources = await readMails(store, now());
-    const named = sources.schedules.find(({ id }) => id === again);
-    const ids = named ? [named.id, answeredOf(named)] : [];
-    const mails = mailsOf(sources, now(), timezone).filter(
-      (mail) =>
-        (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail, now()) && ids.includes(mail.schedule.id)),
-    );
     let failures = 0;
-    for (const mail of mails) {
+    for (const mail of await this.#toSend(again)) {
       if (signal?.aborted) break;
       try {
-        if (!(await this.#send(mail))) failures++;
+        if (!(await this.#send(mail, again))) failures++;
       } catch (error) {
         failures++;
-        say(`${nameOf(mail)}: ${error instanceof Error ? error.message : String(error)}; trying again`);
+        this.#options.say(
+          `${nameOf(mail)}: ${error instanceof Error ? error.message : String(error)}; trying again`,
+        );
       }
     }
     return failures;
+  }
+
+  /** The mails that are to be sent now. @param again see {@link sendDue} */
+  async #toSend(again: string | undefined): Promise<Mail[]> {
+    const { store, timezone, now } = this.#options;
+    const sources = await readMails(store, now());
+    const named = sources.schedules.find(({ id }) => id === again);
+    const ids = named ? [named.id, answeredOf(named)] : [];
+    return mailsOf(sources, now(), timezone).filter(
+      (mail) =>
+        (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail, now()) && ids.includes(mail.schedule.id)),
+    );
   }
 
   /** After each attempt that failed the pause is twice as long. */
@@ -100,14 +106,16 @@ export class Sender {
   }
 
   /** @returns false where it should be sent and was not */
-  async #send(mail: Mail): Promise<boolean> {
+  async #send(mail: Mail, again: string | undefined): Promise<boolean> {
     const { store, now, say } = this.#options;
     const { schedule, due, asks } = mail;
     const asked = asks
       ? undefined
       : { schedule, range: daysOf(schedule.period, due.day), maker: await this.#makerOf(schedule) };
     if (asked && (await this.#waits(mail, asked))) return true;
-    const taken = await take(store, mail, now());
+    // Somebody may have unsubscribed, or removed the schedule, while others were sent.
+    const still = (await this.#toSend(again)).find((each) => nameOf(each) === nameOf(mail));
+    const taken = still && (await take(store, still, now()));
     if (!taken) return true;
     const outcome = await (asked ? this.#deliver(taken, asked) : this.#ask(taken));
     await record(store, taken, now(), outcome);

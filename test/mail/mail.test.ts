@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { revokeTokens } from '../../src/accounts/tokens.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
-import { listSchedules, type Schedule, unsubscribe } from '../../src/schedules/schedules.ts';
+import { listSchedules, type Schedule, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useMailServer } from '../support/mail-server.ts';
 import { digitsOf, linkSecret, tableOf, useMails } from '../support/mails.ts';
@@ -308,6 +308,23 @@ test('one click ends the mails to a recipient, a look at the link does not, and 
   // Each answer is a row. Others at the same address are not limited with the one who sends many.
   for (const status of [200, 200, 429]) expect(await clickedAtFew('anna')).toBe(status);
   expect(await clickedAtFew('bo')).toBe(200);
+});
+
+test('who unsubscribes, and whose schedule is paused, while mails before are sent gets none', async () => {
+  const to = ['anna@example.com', 'bo@example.com'];
+  const left = await scheduled({ to });
+  const bo = () => unsubscribe(db.store, left.id, 'bo@example.com');
+  expect(await look(at6, { serviceUrl: await meddling(bo) })).toBe(0);
+  expect(await statesOf(left)).toEqual(['sent']);
+
+  const paused = await scheduled({ to });
+  const pause = () => storeSchedule(db.store, { ...paused, state: 'paused' });
+  expect(await look(at6, { serviceUrl: await meddling(pause) })).toBe(0);
+  expect(await statesOf(paused)).toEqual(['sent']);
+  expect(mailServer.mails.map(({ to }) => (Array.isArray(to) ? '' : to?.text))).toEqual([
+    'anna@example.com',
+    'anna@example.com',
+  ]);
 });
 
 function headerOf(mail: ParsedMail | undefined, name: string): string {
