@@ -50,25 +50,25 @@ export async function requireWholeMonth(store: Store, catalog: Catalog, month: M
   });
 }
 
-/** Rejected rows that are open, and are of the month and the account or do not tell. */
+/**
+ * Rejected rows that are open, and may be of the month and the account. By which clock a time without an offset is meant the row
+ * does not tell, so a day more at each end may be of the month.
+ */
 export async function openRejectsOf(
   store: Store,
-  {
-    account,
-    month,
-    timezone,
-  }: { readonly account: string; readonly month: Month; readonly timezone: string },
+  { account, month }: { readonly account: string; readonly month: Month },
 ): Promise<number> {
   const { start, end } = daysOfMonth(month);
   const [row] = await select<{ open: number }>(
     store,
     `WITH ['advertiser_id', 'publisher_id'] AS owners,
-       toDate(toTimeZone(parseDateTime64BestEffortOrNull(r.fields['event_time'], 3, 'UTC'), {timezone:String})) AS told
+       r.fields['event_time'] AS time,
+       if(match(time, '^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{9,13}([.]|$))'), toDate(parseDateTime64BestEffortOrNull(time, 3, 'UTC')), NULL) AS told
      SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL
      WHERE ${openRejects}
        AND arrayExists(owner -> r.fields[owner] = {account:String}, owners) + arrayAll(owner -> r.fields[owner] = '', owners) > 0
-       AND ifNull(told BETWEEN {start:Date} AND {end:Date}, true)`,
-    { account, timezone, start, end },
+       AND ifNull(told BETWEEN {start:Date} - 1 AND {end:Date} + 1, true)`,
+    { account, start, end },
   );
   if (!row) throw new Error('ClickHouse did not count the open rejected rows');
   return row.open;

@@ -108,7 +108,7 @@ async function closeEach(
   const done: z.infer<typeof outcome> = { closed: [], unready: [] };
   for (const account of accounts) {
     const which: AccountMonth = { account, month, routing };
-    const openRejects = await openRejectsOf(store, { account, month, timezone });
+    const openRejects = await openRejectsOf(store, { account, month });
     const unconfirmed = await unconfirmedDays(reader, catalog, which);
     const days = new Set(unconfirmed.map(({ day }) => day)).size;
     const reasons = [

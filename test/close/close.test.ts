@@ -134,6 +134,18 @@ describe('a close', () => {
     expect(await closes.of('early')).toEqual([]);
   });
 
+  test('of an account with rejected rows that may be of the month by another clock, or another order of day and month, is refused', async () => {
+    const times = ['2026-02-28', '2026-04-01 00:30:00', '1775003400', '03/04/2026'];
+    const others = ['2026-02-27T23:59:59Z', '2026-04-02', '1775181600000'];
+    await load(db.store, [
+      of('edge'),
+      ...[...times, ...others].map((event_time) => of('edge', { event_time, quantity: 0 })),
+    ]);
+    await expect(close(db.store, '2026-03', 'edge')).rejects.toThrow(
+      `edge 2026-03 is not closed: ${times.length} rejected rows open`,
+    );
+  });
+
   test('of all accounts closes those that are ready', async () => {
     await load(db.store, [
       of('ready', { event_time: '2024-05-01T00:00:00Z' }),
