@@ -14,21 +14,28 @@ export interface SigningKeys {
   readonly publicKeys: readonly KeyObject[];
 }
 
-/** The keys in PEM: a private one that comes first signs. @throws where there is another kind of key, or none */
+/** The keys in PEM: a private one signs, and is the first. @throws where that is not so, there is another kind of key, or none */
 export function keysOf(pem: string): SigningKeys {
   const keys = pem.match(/-----BEGIN (PRIVATE|PUBLIC) KEY-----[^-]+-----END \1 KEY-----/g) ?? [];
   const publicKeys = keys.map((key) => createPublicKey(key));
   if (publicKeys.length === 0 || publicKeys.some(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519'))
     throw new Error('no Ed25519 keys in PEM');
-  const [first = ''] = keys;
-  return { publicKeys, ...(first.includes('PRIVATE') && { signs: createPrivateKey(first) }) };
+  const [first = '', ...others] = keys;
+  const isPrivate = (key: string) => key.includes('PRIVATE');
+  // One that is not read would sign nothing without a word.
+  if (pem.split('-----BEGIN').length - 1 !== keys.length || others.some(isPrivate))
+    throw new Error('other keys beside them, or a private one that is not the first');
+  return { publicKeys, ...(isPrivate(first) && { signs: createPrivateKey(first) }) };
 }
 
 function readKeys(pem: string, context: z.RefinementCtx): SigningKeys {
   try {
     return keysOf(pem);
   } catch {
-    context.addIssue({ code: 'custom', message: 'has no keys of Ed25519 in PEM, or others beside them' });
+    context.addIssue({
+      code: 'custom',
+      message: 'has no keys of Ed25519 in PEM, others beside them, or a private one that is not the first',
+    });
     return z.NEVER;
   }
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,24 @@ function refusal(env: Record<string, string>): string {
   }
   return 'accepted';
 }
+
+test('SIGNING_KEY is refused where a private key would not be read, or not sign', () => {
+  const pair = generateKeyPairSync('ed25519');
+  const signs = pair.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+  const open = pair.publicKey.export({ format: 'pem', type: 'spki' }).toString();
+  const locked = pair.privateKey
+    .export({ format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'secret' })
+    .toString();
+  expect(locked).toContain('ENCRYPTED');
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const ofAnotherKind = privateKey.export({ format: 'pem', type: 'sec1' }).toString();
+  for (const pem of [open, signs, signs + open]) expect(refusal({ SIGNING_KEY: pem })).toBe('accepted');
+  for (const pem of [open + signs, signs + signs, locked + open, open + locked, ofAnotherKind + open]) {
+    expect(refusal({ SIGNING_KEY: pem })).toMatch(
+      /^SIGNING_KEY: has no keys of Ed25519 in PEM, others beside them, or a private one that is not the first$/,
+    );
+  }
+});
 
 test.each([
   ['CLICKHOUSE_URL', 'ftp://x', 'is not the address of a ClickHouse server, such as http://localhost:8123'],

@@ -259,3 +259,14 @@ test('verify finds a manifest that was emptied in the store', async () => {
   await onEveryShard(db, "ALTER TABLE closes UPDATE manifest = '' WHERE 1");
   expect(await closes.verified(keys)).toMatchObject([{ what: 'its manifest: it is no manifest of a close' }]);
 });
+
+test('a close says that nobody signs it where there is no private key', async () => {
+  for (const advertiser_id of ['unsigned', 'signed'])
+    await load(db.store, [event({ advertiser_id, confirmed: true })]);
+  const said = async (of: string, given: string) => {
+    const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('given.pem', given) };
+    return (await commands.run(['close', of, '2026-03', '--anyway'], env)).stderr;
+  };
+  expect(await said('unsigned', retired)).toBe('closed unsigned 2026-03: 1 row, not signed\n');
+  expect(await said('signed', pem)).toBe('closed signed 2026-03: 1 row\n');
+});

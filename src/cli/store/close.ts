@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { monthNamed } from '../../close/month.ts';
 import { closedRows, closeMonths, closes, manifest } from '../../operations/closes.ts';
 import { accountId, usage } from '../command/arguments.ts';
-import { counted, line, print, say } from '../command/command.ts';
+import { config, counted, line, print, say } from '../command/command.ts';
 import { addOperation, operate, printRows } from '../operations/operate.ts';
 import { addCheckManifest } from './check-manifest.ts';
 
@@ -58,7 +58,7 @@ async function close(
         say(
           before
             ? `${account} ${month} is closed with these rows since ${closed_at}`
-            : `closed ${account} ${month}: ${counted(rows, 'row')}`,
+            : `closed ${account} ${month}: ${counted(rows, 'row')}${config().signing?.signs ? '' : ', not signed'}`,
         );
         print(revision);
       }
