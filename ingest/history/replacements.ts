@@ -8,9 +8,9 @@ export async function replacementOf(store: Store, load: string): Promise<string 
   const found = await select<{ id: string; stands: 0 | 1 }>(
     store,
     `SELECT load_id AS id, toUInt8(state = 'loaded') AS stands FROM loads FINAL
-     WHERE load_id > {load:String} AND kind = 'replacement' AND state IN ('loaded', 'unloaded') AND endsWith(file, {target:String})
+     WHERE kind = 'replacement' AND state IN ('loaded', 'unloaded') AND endsWith(file, {target:String})
      ORDER BY stands DESC, id DESC`,
-    { load, target: ` ${replacesLoad(load)}` },
+    { target: ` ${replacesLoad(load)}` },
   );
   for (const { id, stands } of found) {
     const by = stands ? id : await replacementOf(store, id);
