@@ -1,4 +1,5 @@
 import { catalog } from '../../catalog/catalog.ts';
+import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
@@ -208,17 +209,18 @@ const idsOf = async (store: Store, { sql, params }: ChunkSet): Promise<string[]>
   (await select<{ chunk: string }>(store, `SELECT chunk FROM ${sql}`, params)).map(({ chunk }) => chunk);
 
 /**
- * What the loads have sent, and no other has loaded or sent anew since; the same after the ledger has forgotten that they are
- * loaded. Another that has sent it anew may still have to look at its rollups.
+ * What the loads have loaded; of what no load has loaded, what they sent last. Each chunk is so of one load, also where two have
+ * claimed it. It stays the same after the ledger has forgotten that it is loaded, unless another has claimed it since.
  * @param inDatabase prefix of the table of the ledger, for a statement that runs on a shard
  */
 export function chunksOf(loads: readonly string[], inDatabase = ''): ChunkSet {
   const ledger = `${inDatabase}load_chunks`;
+  // A load has several rows of a chunk until they are merged, and says in one of them alone that it is loaded.
   const sql = `(
-    SELECT chunk FROM ${ledger} WHERE chunk IN (SELECT chunk FROM ${ledger} WHERE load_id IN {loads:Array(String)})
-    GROUP BY chunk
-    HAVING countIf(toUInt64(loaded_at) > 0 AND load_id NOT IN {loads:Array(String)}) = 0 AND toUInt64(max(sent_at)) > 0
-      AND argMax(load_id, sent_at) IN {loads:Array(String)})`;
+    SELECT chunk FROM (
+      SELECT chunk, load_id, max(r.sent_at) AS sent_at, max(r.loaded_at) AS loaded_at FROM ${ledger} AS r
+      WHERE chunk IN (SELECT chunk FROM ${ledger} WHERE load_id IN {loads:Array(String)}) GROUP BY chunk, load_id) AS c
+    GROUP BY chunk HAVING toUInt64(max(c.sent_at)) > 0 AND ${loadOfChunk} IN {loads:Array(String)})`;
   return { sql, params: { loads } };
 }
 
