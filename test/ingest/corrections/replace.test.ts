@@ -6,6 +6,7 @@ import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { describeTarget, replacedLoads } from '../../../ingest/replace/target.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
 import { completedAfterEachStep, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
@@ -219,6 +220,22 @@ test('what cannot be replaced is refused, and nothing is changed', async () => {
   const third = await file('third.ndjson', ndjson(events(5)));
   expect(await refused('--replaces', id, third)).toContain(`was replaced before, by load ${by}`);
   expect(await sound()).toEqual([25, '2.5']);
+});
+
+test('a replacement in its turn counts another one of the same days as unfinished where it has had its turn, and not where it waits', async () => {
+  const target = { days: { from: '2026-03-01', to: '2026-03-31' }, account: loads.account };
+  const description = { kind: 'replacement', file: `new.ndjson ${describeTarget(target)}` } as const;
+  const first = await Load.begin(db.store, description, new Date());
+  let waiting = Promise.resolve(first);
+  const waitsFor = await new Promise((onWait) => {
+    waiting = Load.begin(db.store, description, new Date(), { onWait });
+  });
+  expect(waitsFor).toBe(first.id);
+  expect(await replacedLoads(db.store, target, first.id)).toEqual([]);
+  await first.fail('killed');
+  const second = await waiting;
+  expect(await replacedLoads(db.store, target, second.id)).toEqual([first.id]);
+  await second.fail('killed');
 });
 
 completedAfterEachStep(db, loads, 'a load');
