@@ -3,7 +3,14 @@ import type { Catalog, Family } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { onShards } from '../cluster/on-nodes.ts';
 import { rollupPartition, rollups, selectOf } from '../rollups.ts';
-import { dropStaging, fillSettings, type Month, replaceMonths } from './replace-months.ts';
+import {
+  dropStaging,
+  dropStagingOf,
+  fillSettings,
+  type Month,
+  newStaging,
+  replaceMonths,
+} from './replace-months.ts';
 import { type DayRange, daySlices } from './verify-rollups.ts';
 
 /** The chunk of rows that stand for the events of a pruned month: they belong to no load. */
@@ -35,11 +42,12 @@ export async function foldEvents(
   { beforeExchange }: { readonly beforeExchange?: () => void } = {},
 ): Promise<void> {
   await dropStaging(store);
+  const staging = newStaging()('events');
   try {
     await onShards(store, async (shard) => {
       const months = await monthsToFold(shard.store, until);
       if (months.length === 0) return;
-      await replaceMonths(shard, 'events', months, async (staging) => {
+      await replaceMonths(shard, 'events', months, staging, async () => {
         for (const days of await slicesOf(shard.store, months)) {
           await fill(shard.store, catalog, staging, days);
           await requireSameRollups(shard.store, catalog, staging, days);
@@ -48,7 +56,7 @@ export async function foldEvents(
       });
     });
   } finally {
-    await dropStaging(store);
+    await dropStagingOf(store, [staging]);
   }
 }
 

@@ -9,6 +9,7 @@ import { damagedParts, describeDamagedPart, ofDatabase, requireWholeTable } from
 import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
+  dropStagingOf,
   exchangeMonths,
   fillSettings,
   type Month,
@@ -81,9 +82,9 @@ export async function rebuildRollups(
   for (const days of touched) runs.push(await daySlices(store, ['events'], days));
   const months = isRewrite ? [] : touchedNumbers;
   const beganAt = await beginRewrite(store, months);
+  const staging = newStaging();
   try {
     let done = 0;
-    const staging = newStaging();
     // In the order of the cascade: a coarser rollup is computed from what replaces the finer one.
     for (const rollup of all) {
       await onShards(store, (shard) => stage(shard, rollup, touched, runs, staging));
@@ -104,7 +105,10 @@ export async function rebuildRollups(
     // Nobody knows since when the rollups were wrong.
     if (!isRewrite) await endRewrite(store, months, { beganAt, isLost: hasChanged(catalog) });
   } finally {
-    await dropStaging(store);
+    await dropStagingOf(
+      store,
+      all.map(({ table }) => staging(table)),
+    );
   }
   return { months: touched.length, rollups: all.length };
 }
@@ -128,7 +132,8 @@ async function stage(
 ): Promise<void> {
   const { store, part } = shard;
   const select = rollup.owner ? selectOfEvents(rollup, part) : selectOf(rollup, staging(rollup.source));
-  await stageMonths(shard, rollup.table, touched, staging(rollup.table), async (replacement) => {
+  const replacement = staging(rollup.table);
+  await stageMonths(shard, rollup.table, touched, replacement, async () => {
     for (const days of runs.flat()) await fill(store, replacement, rollup, select, days);
     // Before the exchange: a rebuild that is killed right after it finds no difference when it is repeated. Of whole
     // months, because the old rollup can have days without events.

@@ -20,7 +20,7 @@ export const fillSettings: ClickHouseSettings = {
   deduplicate_insert_select: 'disable',
 };
 
-/** The staging tables of one run, by table. Unique: a statement of a killed run that goes on in ClickHouse cannot touch them. */
+/** The names of the staging tables of one run, by table. Unique: a statement of a killed run that goes on in ClickHouse cannot touch them. */
 export function newStaging(): (table: string) => string {
   const run = randomBytes(4).toString('hex');
   return (table) => `${stagingPrefix}${table}_${run}`;
@@ -35,6 +35,7 @@ export function newStaging(): (table: string) => string {
  *
  * The new table knows no dedup ids of chunks, whatever their month. The caller makes sure that nothing is inserted into
  * the table between the fill and the exchange.
+ * @param staging see `newStaging`
  * @param fill also checks what it has filled; when it throws, the table stays as it is
  * @throws when a part of the table is damaged: with the old table what tells so would go
  */
@@ -42,9 +43,9 @@ export async function replaceMonths(
   shard: Shard,
   table: string,
   months: readonly Month[],
-  fill: (staging: string) => Promise<void>,
+  staging: string,
+  fill: () => Promise<void>,
 ): Promise<void> {
-  const staging = newStaging()(table);
   await stageMonths(shard, table, months, staging, fill);
   await requireWholeTable(shard.store, table);
   await exchangeMonths(shard, table, months, staging);
@@ -56,13 +57,13 @@ export async function stageMonths(
   table: string,
   months: readonly Month[],
   staging: string,
-  fill: (staging: string) => Promise<void>,
+  fill: () => Promise<void>,
 ): Promise<void> {
   const replicated = part?.layout.replicated ?? false;
   // AS without an engine would copy the path of a replicated table in the coordination service.
   const engine = replicated ? await unreplicatedEngine(store, table) : '';
   await store.command({ query: `CREATE TABLE ${staging} AS ${table} ${engine}` });
-  await fill(staging);
+  await fill();
   if (replicated) return;
   for (const month of await otherMonths(store, table, months)) {
     await store.command({ query: `ALTER TABLE ${staging} ATTACH PARTITION ${month} FROM ${table}` });
@@ -98,6 +99,13 @@ export async function dropStaging(store: Store): Promise<void> {
       { prefix: stagingPrefix },
     );
     for (const { name } of left) await shard.store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
+  });
+}
+
+/** The same for one run that ends: where it has lost its turn, another may have staged since. */
+export async function dropStagingOf(store: Store, tables: readonly string[]): Promise<void> {
+  await onShards(store, async (shard) => {
+    for (const name of tables) await shard.store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
   });
 }
 

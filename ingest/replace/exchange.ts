@@ -8,6 +8,7 @@ import {
   dropStaging,
   fillSettings,
   type Month,
+  newStaging,
   replaceMonths,
 } from '../../clickhouse/consistency/replace-months.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
@@ -130,7 +131,8 @@ async function exchangeEvents(
   const leaving = sql(whole);
   const months = await select<Month>(store, monthsOfExchange({ sql, params }, whole), params);
   if (months.length === 0) return;
-  await replaceMonths(shard, 'events', months, async (staging) => {
+  const staging = newStaging()('events');
+  await replaceMonths(shard, 'events', months, staging, async () => {
     const fill = (select: string, query_params: Record<string, unknown>) =>
       store.command({
         query: `INSERT INTO ${staging} (${columns}) ${select}`,

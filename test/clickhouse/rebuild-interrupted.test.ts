@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { content, emptyBeforeEach, generate, ofEach, staging } from '../support/rebuilt.ts';
+import { content, emptyBeforeEach, generate, ofEach, run, staging } from '../support/rebuilt.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -23,6 +23,21 @@ test('a rebuild that fails leaves the rollups as they are and nothing behind', a
     expect(await content(db.store)).toEqual(before);
     expect(await staging(db.store)).toEqual([]);
   }
+});
+
+test('a rebuild that fails leaves alone what another one has staged since, and the next one removes it', async () => {
+  await generate(db.store, 1_000);
+  const table = 'rebuild_campaigns_date_of_another';
+  const store = Object.create(db.store);
+  store.command = async (params: { query: string }) => {
+    if (!params.query.startsWith('EXCHANGE')) return db.store.command(params);
+    await run(db.store, `CREATE TABLE ${table} AS campaigns_date`);
+    throw new Error('another load has gone ahead');
+  };
+  await expect(rebuildRollups(store, catalog)).rejects.toThrow('gone ahead');
+  expect(await staging(db.store)).toEqual([{ name: table }]);
+  await rebuildRollups(db.store, catalog);
+  expect(await staging(db.store)).toEqual([]);
 });
 
 test('a reader never sees a part of a month, and a rebuild of right rollups changes nothing', async () => {
