@@ -144,7 +144,7 @@ async function mend(
   const beforeExchange = () => turn.assertTurnHeld();
   const before = async () => turn.assertTurnHeld();
   let own = chunks;
-  let broken = await notWhole(ledger, own, 'with a look at revenue');
+  let broken = await notWhole(ledger, own);
   await markWithdrawn(ledger, turn, broken);
   const months = await monthsOf(store, namedChunks(ids));
   await rewriting(store, monthsWithin(months), async () => {
@@ -163,7 +163,7 @@ async function mend(
       }
       if (broken.length === 0) {
         // What the rollups lacked would pass for confirmed if revenue was confirmed meanwhile.
-        if (differing.length > 0) broken = await notWhole(ledger, own, 'with a look at revenue');
+        if (differing.length > 0) broken = await notWhole(ledger, own);
         if (broken.length === 0) break;
       } else {
         const stored: OwnChunk[] = [];
@@ -219,17 +219,13 @@ async function countedAnew(
 }
 
 /** Those with other events or rejected rows than what is held back, or with revenue that would pass for confirmed. */
-async function notWhole(
-  ledger: Ledger,
-  chunks: readonly OwnChunk[],
-  how?: 'with a look at revenue',
-): Promise<string[]> {
+async function notWhole(ledger: Ledger, chunks: readonly OwnChunk[]): Promise<string[]> {
   const isBroken = async ({ now: { chunk, rows, rejectedRows } }: OwnChunk) => {
     const { events, listed, confirmed } = await countEvents(ledger, chunk);
     const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
     const isWhole =
       events === rows && listed === rows && rejectedAmong(stored, rejectedRows) === rejectedRows;
-    return !isWhole || (how !== undefined && confirmed === 1);
+    return !isWhole || confirmed === 1;
   };
   const broken = await Promise.all(chunks.map(isBroken));
   return idsOf(chunks.filter((_, n) => broken[n]));
