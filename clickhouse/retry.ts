@@ -69,12 +69,13 @@ export async function retrying<T>(
   work: () => Promise<T>,
   { giveUpAfterMs = 120_000, signal, onRetry }: RetryOptions = {},
 ): Promise<T> {
-  const deadline = Date.now() + giveUpAfterMs;
+  const deadline = performance.now() + giveUpAfterMs;
   for (let pauseMs = 100; ; pauseMs = Math.min(pauseMs * 2, 5_000)) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof Error) || !isTransient(error) || Date.now() + pauseMs > deadline) throw error;
+      if (!(error instanceof Error) || !isTransient(error) || performance.now() + pauseMs > deadline)
+        throw error;
       if (pauseMs === 100) onRetry?.(error);
       await delay(pauseMs, undefined, { signal });
     }

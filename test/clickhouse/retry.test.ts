@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { useStore } from '../support/store.ts';
@@ -22,6 +22,18 @@ test.each(Object.entries(codes))('a server that %s is asked again', async (_, co
     return select(db.store, query, {}, { allow_custom_error_code_in_throwif: 1 });
   });
   expect({ attempts, rows: answer.length }).toEqual({ attempts: 2, rows: 1 });
+});
+
+test('a clock that is set forward does not end the attempts', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let attempts = 0;
+  await retrying(async () => {
+    if (attempts++ > 0) return;
+    vi.setSystemTime(Date.now() + 3_600_000);
+    throw new Error('socket hang up');
+  });
+  expect(attempts).toBe(2);
 });
 
 test('an error that stays is not tried again', async () => {
