@@ -65,7 +65,7 @@ const monthsOfExchange = ({ sql }: Leaving, inDatabase = '') =>
 async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement): Promise<void> {
   const { store } = ledger;
   const { target, replaced, held } = replacement;
-  const loadTime = await claim(ledger, load, held);
+  const loadTime = await claim(ledger, load, replacement);
   const { days } = 'load' in target ? {} : target;
   const ranges = [...(await monthsOf(store, chunksOf([...replaced, load.id]))), ...(days ? [days] : [])];
   await dropStaging(store);
@@ -91,11 +91,13 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
 }
 
 /**
- * Records the chunks that come as in doubt, and the days that they touch.
+ * Records the chunks that come as in doubt, and the days that they touch. The days of those that leave, too: where this is
+ * interrupted when the ledger has them no more, the same command still ends the rewrite of their months.
  * @returns the load time of their rows: a confirmation made since covers none of them
  */
-async function claim(ledger: Ledger, load: Load, held: readonly DeliveredChunk[]): Promise<string> {
+async function claim(ledger: Ledger, load: Load, { held, replaced }: Replacement): Promise<string> {
   const { store } = ledger;
+  const leaving = chunksOf(replaced);
   // First without a time: see `claimChunk`.
   await Promise.all(held.map(({ chunk }) => recordChunk(ledger, load, chunk)));
   await Promise.all(held.map(({ chunk }) => recordChunk(ledger, load, chunk, 'sent_at')));
@@ -104,8 +106,8 @@ async function claim(ledger: Ledger, load: Load, held: readonly DeliveredChunk[]
       SELECT DISTINCT chunk, arrayJoin([toDate(0), if(${isHeldEvent}, day, toDate(0))]), {holder:String}
       FROM incoming_staging WHERE load_id = {holder:String}
       UNION DISTINCT
-      SELECT chunk, day, {holder:String} FROM chunk_days WHERE chunk IN ${heldChunks()}`,
-    query_params: { holder: load.id },
+      SELECT chunk, day, {holder:String} FROM chunk_days WHERE chunk IN ${heldChunks()} OR chunk IN ${leaving.sql}`,
+    query_params: { holder: load.id, ...leaving.params },
   });
   const ids = held.map(({ chunk }) => chunk.id);
   await inRuns(ids, async (chunks) => {

@@ -8,10 +8,10 @@ import { Load } from '../../../ingest/ledger/load.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { describeTarget, replacedLoads } from '../../../ingest/replace/target.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
-import { completedAfterEachStep, replacedBesideReaders } from '../../support/replace-suite.ts';
+import { completedAfterEachStep, replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
-import { useUnloads } from '../../support/unloads.ts';
+import { failingAt, useUnloads } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
@@ -236,6 +236,22 @@ test('a replacement in its turn counts another one of the same days as unfinishe
   const second = await waiting;
   expect(await replacedLoads(db.store, target, second.id)).toEqual([first.id]);
   await second.fail('killed');
+});
+
+test('the rewrite of a month that only the old load has is ended by the same command, too', async () => {
+  const at = (event_time: string) => events(5, { event_time });
+  const old = [...at('2026-06-01T12:00:00Z'), ...at('2026-07-01T12:00:00Z')];
+  const target = { load: await load(await file('old.ndjson', ndjson(old))) };
+  const path = await file('new.ndjson', ndjson(at('2026-07-02T12:00:00Z')));
+  // The list of days has been brought in line with the events.
+  const killed = replaceBy(failingAt(db.store, /INSERT INTO loads \(\* EXCEPT/, 'before'), target, path);
+  await expect(killed).rejects.toThrow('killed');
+  const open =
+    'SELECT month FROM rewrites AS r FINAL WHERE toUInt64(r.ended_at) = 0 AND month >= 202606 ORDER BY month';
+  expect(await select(db.store, open)).toEqual([{ month: 202606 }, { month: 202607 }]);
+  await replaceBy(db.store, target, path);
+  expect(await select(db.store, open)).toEqual([]);
+  expect(await sound()).toEqual([5, '0.5']);
 });
 
 completedAfterEachStep(db, loads, 'a load');
