@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
@@ -236,6 +236,30 @@ test('a replacement in its turn counts another one of the same days as unfinishe
   const second = await waiting;
   expect(await replacedLoads(db.store, target, second.id)).toEqual([first.id]);
   await second.fail('killed');
+});
+
+test('a replacement that loses its connection says that the same command completes it', async () => {
+  const target = { load: await load(await file('old.ndjson', ndjson(events(10)))) };
+  const path = await file('new.ndjson', ndjson(events(5)));
+  const store: Store = Object.create(db.store);
+  let isLost = false;
+  const requireConnected = () => {
+    if (isLost) throw new Error('connection lost');
+  };
+  store.command = async (params) => {
+    isLost ||= /INSERT INTO withdrawn_chunks/.test(params.query);
+    requireConnected();
+    return db.store.command(params);
+  };
+  store.query = async (params: Parameters<Store['query']>[0]) => {
+    requireConnected();
+    return db.store.query(params);
+  };
+  await expect(replaceBy(store, target, path)).rejects.toThrow(
+    'connection lost. The same command completes the replacement',
+  );
+  await replaceBy(db.store, target, path);
+  expect(await sound()).toEqual([5, '0.5']);
 });
 
 test('the rewrite of a month that only the old load has is ended by the same command, too', async () => {

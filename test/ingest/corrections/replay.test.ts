@@ -1,13 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
 import { replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
+import { failingAt } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useRejectedLoads(db);
 const { file, run, loadWithRejects, corrected, totals } = loads;
 
 replayedAs(loads, 'csv');
+
+test('corrections are judged though what was held back for that cannot be let go of', async () => {
+  const store = failingAt(db.store, /ALTER TABLE incoming_staging/, 'before');
+  const faults = await faultsOfRows(store, [{ event_id: 'a', event_type: 'click' }], false);
+  expect([...faults.keys()]).toEqual([0]);
+});
 
 test('a correction is judged as the file was: exit code 4, and it stays rejected', async () => {
   const { load } = await loadWithRejects(50);
