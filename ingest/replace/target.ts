@@ -20,14 +20,14 @@ export function describeTarget(target: Target): string {
 
 /**
  * Loads whose events all leave: that of the target, and earlier replacements of it that have not been ended.
- * @param own the replacement itself, which has its turn: others of it that wait for theirs have changed nothing
+ * @param own the replacement itself, which has its turn: others that have claimed nothing wait for theirs, or have changed nothing
  */
 export async function replacedLoads(store: Store, target: Target, own = ''): Promise<string[]> {
   const unfinished = await select<{ id: string }>(
     store,
-    `SELECT load_id AS id FROM loads AS l FINAL WHERE kind = 'replacement' AND state IN ('running', 'failed')
+    `SELECT load_id AS id FROM loads FINAL WHERE kind = 'replacement' AND state IN ('running', 'failed')
        AND endsWith(file, {target:String}) AND load_id != {own:String}
-       AND ({own:String} = '' OR (toUInt64(l.turn) > 0 AND l.turn < (SELECT max(o.turn) FROM loads AS o WHERE load_id = {own:String})))`,
+       AND ({own:String} = '' OR load_id IN (SELECT load_id FROM load_chunks))`,
     { target: ` ${describeTarget(target)}`, own },
   );
   return [...('load' in target ? [target.load] : []), ...unfinished.map(({ id }) => id)];

@@ -86,10 +86,11 @@ export class Sender {
     return failures;
   }
 
-  /** The mails that are to be sent now. @param again see {@link sendDue} */
-  async #toSend(again: string | undefined): Promise<Mail[]> {
+  /** The mails that are to be sent now, of all or of one account. @param again see {@link sendDue} */
+  async #toSend(again: string | undefined, account?: string): Promise<Mail[]> {
     const { store, timezone, now } = this.#options;
-    const sources = await readMails(store, now());
+    const isAsked = (schedule: Schedule) => account === undefined || schedule.account === account;
+    const sources = await readMails(store, now(), isAsked);
     const named = sources.schedules.find(({ id }) => id === again);
     const ids = named ? [named.id, answeredOf(named)] : [];
     return mailsOf(sources, now(), timezone).filter(
@@ -106,16 +107,18 @@ export class Sender {
   }
 
   /** @returns false where it should be sent and was not */
-  async #send(mail: Mail, again: string | undefined): Promise<boolean> {
+  async #send(listed: Mail, again: string | undefined): Promise<boolean> {
     const { store, now, say } = this.#options;
+    // Somebody may have unsubscribed, or removed the schedule, while others were sent.
+    const ofAccount = await this.#toSend(again, listed.schedule.account);
+    const mail = ofAccount.find((each) => nameOf(each) === nameOf(listed));
+    if (!mail) return true;
     const { schedule, due, asks } = mail;
     const asked = asks
       ? undefined
       : { schedule, range: daysOf(schedule.period, due.day), maker: await this.#makerOf(schedule) };
     if (asked && (await this.#waits(mail, asked))) return true;
-    // Somebody may have unsubscribed, or removed the schedule, while others were sent.
-    const still = (await this.#toSend(again)).find((each) => nameOf(each) === nameOf(mail));
-    const taken = still && (await take(store, still, now()));
+    const taken = await take(store, mail, now());
     if (!taken) return true;
     const outcome = await (asked ? this.#deliver(taken, asked) : this.#ask(taken));
     await record(store, taken, now(), outcome);

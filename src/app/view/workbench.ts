@@ -15,7 +15,7 @@ import { Freshness } from '../see/freshness.ts';
 import { Reconciled } from '../see/reconciled.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
-import { sameRows } from '../state/request.ts';
+import { bodyOf, sameRows } from '../state/request.ts';
 import type { Session } from '../state/session.ts';
 import {
   columnsOf,
@@ -199,7 +199,7 @@ export class Workbench {
     this.element.setAttribute('aria-busy', 'false');
     this.element.classList.remove('asking');
     if ('failure' in result) return this.fail(result.failure);
-    if (result.facts.asked.slice(0, 10) !== this.session.today) return this.onNewDay();
+    if (this.isOfOtherDays(result.facts)) return this.onNewDay();
     this.notice.hide();
     this.isWhole = true;
     this.facts = result.facts;
@@ -208,6 +208,12 @@ export class Workbench {
     if (this.session.optional) void this.closed.ask(this.state);
     await this.arrange();
     this.toolbar.announce(text.progress.done(rowsText(result.rows)));
+  }
+
+  /** Whether a new day has begun where days are counted, and what was asked for has other days now. */
+  private isOfOtherDays({ asked }: Facts): boolean {
+    const [day, of] = [asked.slice(0, 10), (today: string) => JSON.stringify(bodyOf(this.state, today))];
+    return day > this.session.today && of(day) !== of(this.session.today);
   }
 
   private async arriving({ rows, bytes, columns, facts }: Progress): Promise<void> {

@@ -38,12 +38,13 @@ export async function restore(store: Store, from: string, { replace = false }: R
       if (unfinished.from === givenAs(from)) return;
     }
     const archive = archiveToRead(from);
-    if (!replace && (await hasData(server, database))) {
+    const hadData = await hasData(server, database);
+    if (hadData && !replace) {
       throw usage(`database ${database} has data: --replace drops it for that of the backup`);
     }
     let keptMails = false;
     await reading(archive, async () => {
-      keptMails = await restoreBeside(server, store, archive);
+      keptMails = (await restoreBeside(server, store, archive)) && hadData;
     }).catch(async (error: unknown) => {
       await server.command({ query: `DROP DATABASE IF EXISTS ${besideOf(database)} SYNC` });
       say('nothing was restored: the database has what it had before');

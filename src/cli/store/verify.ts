@@ -86,8 +86,10 @@ async function verify(
       `${countedDifferences({ differences, more })} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
     );
   }
-  const closesWith = (fault: (typeof closes)[number]['fault']) =>
-    closes.filter((each) => each.fault === fault).length;
+  const closesWith = (fault: (typeof closes)[number]['fault']) => {
+    const wrong = closes.filter((each) => each.fault === fault);
+    return new Set(wrong.map(({ account, month }) => `${month} ${account}`)).size;
+  };
   const changed = closesWith('rows');
   if (changed > 0)
     say(`rows of ${counted(changed, 'closed month')} have changed; restore them from a backup`);

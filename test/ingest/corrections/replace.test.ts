@@ -222,7 +222,7 @@ test('what cannot be replaced is refused, and nothing is changed', async () => {
   expect(await sound()).toEqual([25, '2.5']);
 });
 
-test('a replacement in its turn counts another one of the same days as unfinished where it has had its turn, and not where it waits', async () => {
+test('a replacement in its turn counts another one of the same days as unfinished where it has claimed something, and not where it waits', async () => {
   const target = { days: { from: '2026-03-01', to: '2026-03-31' }, account: loads.account };
   const description = { kind: 'replacement', file: `new.ndjson ${describeTarget(target)}` } as const;
   const first = await Load.begin(db.store, description, new Date());
@@ -232,10 +232,16 @@ test('a replacement in its turn counts another one of the same days as unfinishe
   });
   expect(waitsFor).toBe(first.id);
   expect(await replacedLoads(db.store, target, first.id)).toEqual([]);
+  const values = [{ head: 'of a replacement'.padEnd(32), chunk: 'claimed', load_id: first.id }];
+  await db.store.insert({ table: 'load_chunks', values, format: 'JSONEachRow' });
   await first.fail('killed');
   const second = await waiting;
   expect(await replacedLoads(db.store, target, second.id)).toEqual([first.id]);
   await second.fail('killed');
+  await db.store.command({
+    query: "ALTER TABLE load_chunks DELETE WHERE chunk = 'claimed'",
+    clickhouse_settings: { mutations_sync: '2' },
+  });
 });
 
 test('a replacement that loses its connection says that the same command completes it', async () => {
