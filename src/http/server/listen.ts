@@ -1,5 +1,7 @@
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
+// Its marker has to be made before the listener puts a Response of its own in the place of Node's: that one would be sent.
+import '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../config/config.ts';

@@ -19,7 +19,7 @@ const app = new Hono<HttpEnv>()
     return c.text('answered');
   })
   .onError((error, c) => c.text(error instanceof Problem ? error.code : String(error)));
-const server = createAdaptorServer(app);
+const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false });
 let url = '';
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
