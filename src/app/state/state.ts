@@ -69,7 +69,10 @@ export function withoutOptions(state: State): State {
   });
 }
 
-/** The columns of the table, as far as names need ids: days first, then what the row is of, then the figures in the order chosen. */
+/**
+ * The columns that the table can have: days first, then what the row is of, then the figures in the order chosen. An id is only
+ * there where names do not tell rows apart.
+ */
 export function columnsOf({ family, dimensions, grain, metrics, compare }: State): string[] {
   const days = grain === 'total' ? [] : grain === 'day' ? ['start_time'] : ['start_time', 'end_time'];
   const ids = idsOf(family);

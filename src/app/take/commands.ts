@@ -14,7 +14,7 @@ function curl(shown: Shown, today: string, origin: string): string {
 }
 
 function python(shown: Shown, today: string, origin: string): string {
-  // In JSON no quotation mark is the third in a row.
+  // JSON never has three quotation marks in a row, which would end the text.
   return [
     'import json, os, urllib.request',
     '',

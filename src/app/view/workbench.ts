@@ -212,8 +212,9 @@ export class Workbench {
 
   /** Whether a new day has begun where days are counted, and what was asked for has other days now. */
   private isOfOtherDays({ asked }: Facts): boolean {
-    const [day, of] = [asked.slice(0, 10), (today: string) => JSON.stringify(bodyOf(this.state, today))];
-    return day > this.session.today && of(day) !== of(this.session.today);
+    const day = asked.slice(0, 10);
+    const bodyOn = (today: string) => JSON.stringify(bodyOf(this.state, today));
+    return day > this.session.today && bodyOn(day) !== bodyOn(this.session.today);
   }
 
   private async arriving({ rows, bytes, columns, facts }: Progress): Promise<void> {

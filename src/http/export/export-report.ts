@@ -36,7 +36,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
     conditional: async function conditionalMiddleware(c, next) {
       if (c.req.header('if-none-match') === undefined) return next();
       const request = attempt(() => requestOf(c, requests));
-      // ClickHouse has to tell what the rows of then are, which is only asked behind the rate limit.
+      // ClickHouse has to tell what the rows were then, and it is only asked behind the rate limit.
       if (!request || request.options.as_of !== undefined || request.options.moment !== undefined)
         return next();
       const { version } = await look(c, request, callerOf(c));
@@ -54,7 +54,7 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
       const { 'Adtally-Unconfirmed-Revenue-Dates': _, ...headers } = reportHeaders(
         { ...asked, lastLoad: deps.lastLoad(), cache: 'fwd=method' },
         { unconfirmedDates: [], summary: {} },
-        // How GET packs the rows is known with its rows alone.
+        // GET decides how to pack the rows when it has them.
         'identity',
       );
       return c.body(null, 200, headers);
