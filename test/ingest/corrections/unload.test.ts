@@ -43,34 +43,28 @@ test('a load is taken back exactly, also where others share its days, and its fi
 test.each([
   ['has loaded it, too, and sent it before', { sentAt: 'addSeconds(max(c.sent_at), -60)', isLoaded: true }],
   ['has claimed it since, and found it loaded', { sentAt: "now64(6, 'UTC')", isLoaded: false }],
-])(
-  'a chunk goes with the load that has loaded it, where another one %s',
-  async (_, { sentAt, isLoaded }) => {
-    const path = await file('claimed.ndjson', ndjson(events(20)));
-    const id = await load(path);
-    const other = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
-    await other.fail('silent for long');
-    const claims = [
-      `${sentAt}, 0`,
-      ...(isLoaded ? ['0, max(c.loaded_at)'] : []),
-    ];
-    for (const times of claims) {
-      await db.store.command({
-        query: `INSERT INTO load_chunks (head, chunk, load_id, rows, records, sent_at, loaded_at)
+])('a chunk goes with the load that has loaded it, where another one %s', async (_, { sentAt, isLoaded }) => {
+  const path = await file('claimed.ndjson', ndjson(events(20)));
+  const id = await load(path);
+  const other = await Load.begin(db.store, { kind: 'events', file: path }, new Date());
+  await other.fail('silent for long');
+  const claims = [`${sentAt}, 0`, ...(isLoaded ? ['0, max(c.loaded_at)'] : [])];
+  for (const times of claims) {
+    await db.store.command({
+      query: `INSERT INTO load_chunks (head, chunk, load_id, rows, records, sent_at, loaded_at)
         SELECT head, chunk, {other:String}, ${isLoaded ? 'max(c.rows), max(c.records)' : '0, 0'}, ${times}
         FROM load_chunks AS c WHERE load_id = {id:String} GROUP BY head, chunk`,
-        query_params: { id, other: other.id },
-      });
-    }
-    expect((await run(['unload', other.id, '--dry-run'])).stderr).toContain(
-      'there is nothing that only it has loaded',
-    );
-    expect((await run(['unload', id])).stderr).toContain('20 events deleted');
-    expect(await counted()).toEqual({ events: 0, spent: '0' });
-    await load(path);
-    expect(await counted()).toEqual({ events: 20, spent: '2' });
-  },
-);
+      query_params: { id, other: other.id },
+    });
+  }
+  expect((await run(['unload', other.id, '--dry-run'])).stderr).toContain(
+    'there is nothing that only it has loaded',
+  );
+  expect((await run(['unload', id])).stderr).toContain('20 events deleted');
+  expect(await counted()).toEqual({ events: 0, spent: '0' });
+  await load(path);
+  expect(await counted()).toEqual({ events: 20, spent: '2' });
+});
 
 test.each([
   ['sent by themselves', {}],
