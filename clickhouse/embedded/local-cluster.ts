@@ -7,6 +7,7 @@ import { pollFor } from '../poll.ts';
 import { type Access, newAccess } from './access.ts';
 import { freePorts } from './free-ports.ts';
 import { type Engine, launchEngine, type Ports } from './launch.ts';
+import { Relay } from './relay.ts';
 
 /** One server of a local cluster, and a user who may do everything. */
 export interface ClusterServer extends Server {
@@ -14,8 +15,6 @@ export interface ClusterServer extends Server {
   kill(): Promise<void>;
   /** Starts it again on the same ports and files; resolves when it answers. */
   restart(): Promise<void>;
-  /** How many times the process ended by itself; it was started again each time. */
-  readonly aborts: number;
 }
 
 /** Several ClickHouse servers on loopback that form the cluster `adtally`, one shard each. For tests and benchmarks. */
@@ -32,11 +31,14 @@ export interface Cluster {
 const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
 export const clusterName = 'adtally';
 
-/** A peer that gives up on a connection can end an embedded engine: on a busy machine they wait for each other. */
+/** On a busy machine the servers wait for each other. */
 const patience = ['default', 'reporter'].map(
   (profile) =>
     `<${profile}><connect_timeout_with_failover_ms>20000</connect_timeout_with_failover_ms><use_hedged_requests>0</use_hedged_requests></${profile}>`,
 );
+
+/** `peers`: where its native port is reached by the others. */
+type ServerPorts = Ports & { readonly peers: number };
 
 export interface ClusterOptions {
   /** How many of the servers belong to the cluster at first; by default all. */
@@ -55,10 +57,11 @@ export async function startCluster(
   { known = size, ...options }: ClusterOptions = {},
 ): Promise<Cluster> {
   const home = mkdtempSync(join(tmpdir(), 'adtally-cluster-'));
-  const numbers = await freePorts(2 * size);
+  const numbers = await freePorts(3 * size);
   const ports = Array.from({ length: size }, (_, n) => ({
-    http: numbers[2 * n] ?? 0,
-    tcp: numbers[2 * n + 1] ?? 0,
+    http: numbers[3 * n] ?? 0,
+    tcp: numbers[3 * n + 1] ?? 0,
+    peers: numbers[3 * n + 2] ?? 0,
   }));
   const folders = ports.map((_, n) => join(home, `${n + 1}`));
   const access = newAccess();
@@ -74,18 +77,13 @@ export async function startCluster(
   }
   describe(known);
   const servers = await Promise.all(
-    folders.map((folder, n) => startServer(folder, ports[n] as Ports, access)),
+    folders.map((folder, n) => startServer(folder, ports[n] as ServerPorts, access)),
   );
   return {
     name: clusterName,
     nodes: servers,
     answers: async () => {
-      // An engine can end at the first use of a connection to a peer that has been away, so each is used here.
-      let abortsBefore: number;
-      do {
-        abortsBefore = abortsOf(servers);
-        for (const server of servers) await pollFor(() => reachesAll(server), { pollMs: 50 });
-      } while (abortsOf(servers) > abortsBefore);
+      for (const server of servers) await pollFor(() => reachesAll(server), { pollMs: 50 });
     },
     resize: async (shards) => {
       describe(shards);
@@ -104,9 +102,11 @@ export async function startCluster(
 
 async function startServer(
   folder: string,
-  ports: Ports,
+  ports: ServerPorts,
   access: Access,
 ): Promise<ClusterServer & { stop(): Promise<void> }> {
+  const relay = new Relay(ports.peers, ports.tcp);
+  let stopping = false;
   const start = async (): Promise<Engine> => {
     const started = launchEngine(folder, {
       ports,
@@ -115,52 +115,36 @@ async function startServer(
       native: true,
       configFile: join(folder, 'embedded.xml'),
     });
+    stopping = false;
+    void started.exited.then(async (how) => {
+      if (!stopping)
+        process.stderr.write(`a server of the cluster ended (${how}): ${await started.lastWords}\n`);
+    });
     await started.ready;
+    await relay.open();
     return started;
   };
   let engine = await start();
-  let wanted = true;
-  let aborts = 0;
-  // The embedded ClickHouse can abort where a server would only log that a peer went away in the middle of an
-  // answer. A server would be restarted by its service manager, so this one is restarted here.
-  const watch = (): void => {
-    void engine.exited.then(async (how) => {
-      if (!wanted) return;
-      aborts++;
-      process.stderr.write(
-        `a server of the cluster exited unexpectedly (${how}): ${await engine.lastWords}\n`,
-      );
-      engine = await start();
-      watch();
-    });
-  };
-  watch();
   return {
     url: `http://127.0.0.1:${ports.http}`,
     user: 'adtally',
     password: access.passwords.adtally,
-    get aborts() {
-      return aborts;
-    },
     kill: async () => {
-      wanted = false;
+      stopping = true;
       process.kill(engine.pid, 'SIGKILL');
       await engine.exited;
+      await relay.close();
     },
     restart: async () => {
       engine = await start();
-      wanted = true;
-      watch();
     },
     stop: async () => {
-      wanted = false;
+      stopping = true;
       await engine.stop();
+      await relay.close();
     },
   };
 }
-
-const abortsOf = (servers: readonly ClusterServer[]): number =>
-  servers.reduce((sum, { aborts }) => sum + aborts, 0);
 
 const reachesAll = (server: Server): Promise<true | undefined> =>
   isOk(server, `/?query=${encodeURIComponent(`SELECT count() FROM cluster(${clusterName}, system.one)`)}`);
@@ -182,13 +166,13 @@ async function isOk({ url, user, password }: Server, path: string): Promise<true
 }
 
 function clusterXml(
-  ports: readonly Ports[],
+  ports: readonly ServerPorts[],
   { passwords }: Access,
   { replicas = 1, secret, more = '' }: ClusterOptions,
 ): string {
   const user = secret ? '' : `<user>adtally</user><password>${passwords.adtally}</password>`;
-  const shards = ports.map(({ tcp }) => {
-    const replica = `<replica><host>127.0.0.1</host><port>${tcp}</port>${user}</replica>`;
+  const shards = ports.map(({ peers }) => {
+    const replica = `<replica><host>127.0.0.1</host><port>${peers}</port>${user}</replica>`;
     return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
-import { missingShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
@@ -54,16 +53,6 @@ describe('what an operator sees', () => {
     const last = cluster.nodes.at(-1);
     const query = "SELECT load_id AS load FROM loads FINAL WHERE kind = 'events'";
     const [{ load } = { load: '' }] = await select<{ load: string }>(db.store, query);
-    const aborts = () => cluster.nodes.reduce((sum, node) => sum + node.aborts, 0);
-    // An embedded server can end by itself when another one leaves: what is said meanwhile names that one, too.
-    const runBeside = async (command: string[]) => {
-      for (;;) {
-        const before = aborts();
-        await vi.waitFor(async () => expect(await missingShards(db.store)).toHaveLength(1), 60_000);
-        const result = await run(command, env);
-        if (aborts() === before) return result;
-      }
-    };
     const folder = mkdtempSync(join(tmpdir(), 'adtally-shard-down-'));
     const file = join(folder, 'events.ndjson');
     const ingest = () => run(['ingest', 'events', file], env);
@@ -78,7 +67,7 @@ describe('what an operator sees', () => {
         ['rejects', '--json'],
         ['audit', '--json'],
       ]) {
-        const { code, stdout, stderr } = await runBeside(command);
+        const { code, stdout, stderr } = await run(command, env);
         expect({ command, code }).toEqual({ command, code: 1 });
         expect(stderr).toMatch(/shard 3 \(\S+\) cannot be reached: what is stored there is missing/);
         if (command[0] !== 'status') continue;
@@ -88,7 +77,7 @@ describe('what an operator sees', () => {
       }
       // What needs all shards does nothing.
       for (const command of [['verify'], ['unload', load]]) {
-        const { code, stderr } = await runBeside(command);
+        const { code, stderr } = await run(command, env);
         expect({ command, code }).toEqual({ command, code: 1 });
         expect(stderr).toMatch(/^error: shard 3 \(\S+\) cannot be reached\. Start ClickHouse there/);
       }
@@ -127,15 +116,9 @@ describe('tokens', () => {
         links: new Links(() => undefined),
         answerTrustMs: 0,
       };
-      // The embedded ClickHouse that asks may end with its peer; it is started again.
-      const refusal = () =>
-        perform(revokeToken, asked, { account: 'leaky' }).then(
-          () => 'revoked',
-          (error: Error) => error.message,
-        );
-      await expect
-        .poll(refusal, { timeout: 120_000, interval: 500 })
-        .toMatch(/^not revoked on 127\.0\.0\.1:\d+; repeat the command when all nodes respond$/);
+      await expect(perform(revokeToken, asked, { account: 'leaky' })).rejects.toThrow(
+        /^not revoked on 127\.0\.0\.1:\d+; repeat the command when all nodes respond$/,
+      );
       expect(await valid(first)).toBe(0);
       await down.restart();
       await cluster.answers();
@@ -171,49 +154,25 @@ describe('reports', () => {
       body: JSON.stringify({ start_time: year.start, end_time: year.end }),
     });
 
-  const aborts = () => cluster.nodes.reduce((sum, node) => sum + node.aborts, 0);
-
   it('with a shard down the accounts of the others are served and its own get a 500, never some rows', async () => {
     const home = await homes(test.store);
     // Tokens are made before: every node keeps them.
     for (const account of accounts) await service.token(account);
-    const abortsBefore = aborts();
-    const refused: string[] = [];
-    const outcomes: string[] = [];
-    const [first, second, third] = cluster.nodes;
-    // All three are killed before two begin again, so that neither has a connection to the one that is gone.
-    for (const node of cluster.nodes) await node.kill();
+    const third = cluster.nodes.at(-1);
+    await third?.kill();
     try {
-      await first?.restart();
-      await second?.restart();
-      const near = accounts.find((account) => home.get(account) === 2) ?? '';
-      const served = async () => (await post(service.url, '/v1/campaigns', near)).status === 200;
-      await vi.waitUntil(served, { timeout: 60_000, interval: 200 });
       const env = { ...environmentOf(test.address), PORT: '0' };
       const started = commands.start(['serve'], env);
       for (const base of [service.url, await listening(started)]) {
         for (const account of accounts) {
           for (const path of ['/v1/campaigns', '/v1/ad_units/breakdowns/device_site_date']) {
-            const ask = async () => {
-              const response = await post(base, path, account);
-              return { status: response.status, body: await response.text() };
-            };
+            const response = await post(base, path, account);
+            const { status } = response;
+            const body = await response.text();
             if (home.get(account) === 3) {
-              const { status, body } = await ask();
               expect([status, JSON.parse(body).code], account).toEqual([500, 'store_unavailable']);
               expect(body).not.toContain('rows');
-            } else {
-              const { status, body } = await vi.waitFor(
-                async () => {
-                  const answer = await ask();
-                  if (answer.status !== 200) refused.push(answer.body);
-                  expect(answer.status, account).toBe(200);
-                  return answer;
-                },
-                { timeout: 60_000, interval: 500 },
-              );
-              expect([status, body.includes('"rows":[{')], account).toEqual([200, true]);
-            }
+            } else expect([status, body.includes('"rows":[{')], account).toEqual([200, true]);
           }
         }
       }
@@ -226,18 +185,8 @@ describe('reports', () => {
         };
         await vi.waitFor(isKept, { timeout: 60_000, interval: 200 });
       }
-      // Where a server would go on, an embedded engine can end when its peer is gone; it is started again.
-      if (aborts() === abortsBefore) expect(refused).toEqual([]);
-      for (const body of refused) expect(body).not.toContain('rows');
       await started.kill('SIGTERM');
-      const late = () =>
-        createToken(test.store, { account: 'late', label: '' }).then(
-          () => 'created',
-          (error: Error) => error.message,
-        );
-      const noted = async () => outcomes[outcomes.push(await late()) - 1];
-      await expect.poll(noted, { timeout: 60_000, interval: 500 }).toMatch(/refused/);
-      expect(outcomes).not.toContain('created');
+      await expect(createToken(test.store, { account: 'late', label: '' })).rejects.toThrow(/refused/);
     } finally {
       await third?.restart();
       await cluster.answers();

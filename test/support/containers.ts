@@ -57,7 +57,6 @@ export async function startContainers(): Promise<Cluster> {
       const container = runtime.container.getById(node.getId());
       return {
         ...server(node),
-        aborts: 0,
         kill: async () => void (await container.kill()),
         restart: async () => {
           await container.start();

@@ -7,7 +7,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection, isOfNode, retrying } from '../../../clickhouse/retry.ts';
+import { isOfConnection, isOfNode, isTransient, retrying } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { LoadError } from '../../../ingest/ledger/load-error.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
@@ -102,7 +102,9 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
 /** @throws what was thrown or, where a shard is away, an error that names it instead of failed connections */
 async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
   const load = cause instanceof LoadError ? cause : undefined;
-  if (!isOfNode(load ? load.cause : cause)) throw cause;
+  // A load has waited for the shard; when it gives up, the server that is asked can be away as well, for a moment.
+  const mayBeOfNode = load ? load.cause instanceof Error && isTransient(load.cause) : isOfNode(cause);
+  if (!mayBeOfNode) throw cause;
   // The server that is asked may be starting again itself.
   const missing = await retrying(() => missingShards(store), { giveUpAfterMs: 10_000 }).catch(() => []);
   if (missing.length === 0) throw cause;

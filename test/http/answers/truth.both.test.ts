@@ -83,19 +83,7 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
   });
   afterAll(() => commands.killAll());
 
-  /** The engines of a test's cluster can abort when a peer goes away, and are started again. */
-  async function ask(url: string, question: number): ReturnType<typeof askOnce> {
-    for (let attempts = cluster ? 40 : 1; attempts > 1; attempts--) {
-      try {
-        return await askOnce(url, question);
-      } catch {
-        await delay(500);
-      }
-    }
-    return askOnce(url, question);
-  }
-
-  async function askOnce(url: string, question: number): Promise<{ text: string; cache: string }> {
+  async function ask(url: string, question: number): Promise<{ text: string; cache: string }> {
     const { account, path, body } = questions[question] ?? { account: '', path: '', body: '' };
     const response = await fetch(`${url}${path}`, {
       method: 'POST',
