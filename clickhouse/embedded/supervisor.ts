@@ -76,12 +76,21 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     leases.holdGreetings();
     log(dataDir, `ClickHouse, process ${engine.pid}, ended (${end}): ${await engine.lastWords}`);
     shortLives = Date.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
-    if (shortLives === maxShortLives) {
-      throw new Error(`gave up: ClickHouse ended ${shortLives} times in a row within 10 s of its start`);
+    for (let launched = false; !launched; ) {
+      if (shortLives === maxShortLives) {
+        throw new Error(`gave up: ClickHouse ended ${shortLives} times in a row within 10 s of its start`);
+      }
+      if (shortLives >= shortLivesBeforePause) await Promise.race([delay(pauseMs), stopping]);
+      if (stopped) return stop;
+      try {
+        engine = launch(dataDir, ports);
+        launched = true;
+      } catch (error) {
+        // Its disk fails: a life of no time.
+        log(dataDir, String(error));
+        shortLives++;
+      }
     }
-    if (shortLives >= shortLivesBeforePause) await Promise.race([delay(pauseMs), stopping]);
-    if (stopped) return stop;
-    engine = launch(dataDir, ports);
   }
 }
 

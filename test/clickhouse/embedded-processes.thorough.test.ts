@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -141,6 +141,19 @@ test('a killed engine is back at the same address', async () => {
 
   const joined = await acquire();
   expect(joined.pid).toBe(state().pid);
+});
+
+test('an engine is back once its disk can be read again', async () => {
+  const lease = await acquire();
+  const metadata = join(dataDir, 'store/metadata');
+  renameSync(metadata, `${metadata}.away`);
+  writeFileSync(metadata, '');
+  process.kill(lease.pid, 'SIGKILL');
+  await until(() => readFileSync(join(dataDir, 'clickhouse.log'), 'utf8').includes('ENOTDIR'));
+  rmSync(metadata);
+  renameSync(`${metadata}.away`, metadata);
+  await until(() => state().pid !== lease.pid);
+  expect(await query(lease, 'SELECT 1')).toBe('1');
 });
 
 test('a killed supervisor takes its engine along, and the next server answers', async () => {

@@ -29,6 +29,7 @@ const faults = [
   'flip a byte',
   'damage a part',
   'fill the disk',
+  'fail the disk',
 ] as const;
 
 /** One fault of chance, and what it was; comes back when it is over. */
@@ -39,6 +40,7 @@ export async function disturb(session: Session, dice: Dice, longestStopMs: numbe
   if (fault === 'flip a byte') return flipByte(session, dice, ms);
   if (fault === 'damage a part') return damagePart(session, dice, ms);
   if (fault === 'fill the disk') return fillDisk(session, ms);
+  if (fault === 'fail the disk') return failDisk(session, dice, Math.min(ms, longestDiskFailureMs));
   const [verb, , whom] = fault.split(' ');
   const command = session.anyCommand((limit) => dice.below(limit));
   const victim = whom === 'command' ? command : whom === 'service' ? session.service : session.engine();
@@ -159,4 +161,26 @@ async function fillDisk({ disk }: Session, ms: number): Promise<string> {
     rmSync(filler);
   }
   return `fill the disk for ${ms} ms`;
+}
+
+/** The engine cannot start meanwhile, and its supervisor gives up after ten starts in a row. */
+const longestDiskFailureMs = 3_000;
+
+/** All that ClickHouse reads and writes fails for a while, and what was not synced is lost. Then it starts on what there is. */
+async function failDisk(session: Session, dice: Dice, ms: number): Promise<string> {
+  const { disk, supervisor } = session;
+  const journal = dice.one(['the journal is written', 'the journal is lost'] as const);
+  if (!disk) return 'no disk to fail';
+  session.diskFailedUntil = Number.POSITIVE_INFINITY;
+  disk.fail(journal);
+  await delay(ms);
+  // It would start the engine again beside the disk.
+  send(supervisor, 'SIGSTOP');
+  try {
+    await disk.mountAgain();
+  } finally {
+    send(supervisor, 'SIGCONT');
+    session.diskFailedUntil = performance.now();
+  }
+  return `fail the disk for ${ms} ms, ${journal}`;
 }

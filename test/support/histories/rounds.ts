@@ -1,9 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { select } from '../../../clickhouse/client.ts';
 import { pollFor } from '../../../clickhouse/poll.ts';
-import { retrying } from '../../../clickhouse/retry.ts';
 import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { paths } from '../oracle.ts';
@@ -26,7 +24,7 @@ export interface HistoryRounds {
   readonly commands: number;
   /** The longest that a process stands still. */
   readonly longestStopMs: number;
-  /** Whether the disk of ClickHouse can be filled, for which one has to be root. */
+  /** Whether the disk of ClickHouse can be filled and fail, for which one has to be root. */
   readonly onDisk: boolean;
   readonly onRound?: (text: string) => void;
   /** Told of each command and fault when it is over. */
@@ -87,7 +85,7 @@ class Round {
     const { commands, longestStopMs } = this.#options;
     const folder = join(session.folder, this.#prefix);
     await mkdir(folder);
-    await retrying(() => select(session.store, 'SELECT 1'));
+    await session.select('SELECT 1');
     let env = (): Record<string, string> => ({});
     const ground = {
       ...{ session, folder, changes: this.#changes, env: () => env() },
@@ -138,7 +136,7 @@ class Round {
     env = () => ({});
     const failed = ended.find((each) => each.status === 'rejected');
     if (failed) throw failed.reason;
-    await retrying(() => select(session.store, 'SELECT 1'));
+    await session.select('SELECT 1');
     await writers.settle(this.#dice(9));
     // What is still damaged.
     await session.run(['rebuild']);
@@ -154,7 +152,7 @@ class Round {
     );
     this.wrong.push(...judge({ changes: this.#changes, answers: this.#answers, trustMs }));
     const query = 'SELECT toUInt32(uniqExact(load_id)) AS loads FROM loads WHERE file LIKE {mend:String}';
-    const [mended] = await select<{ loads: number }>(this.#session.store, query, { mend: mendOf('%') });
+    const [mended] = await this.#session.select<{ loads: number }>(query, { mend: mendOf('%') });
     this.told.push(`${mended?.loads} loads mended something until now`);
     for (const [n, follower] of followers.entries()) {
       const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;

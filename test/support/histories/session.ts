@@ -1,11 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Address, connect, type Store } from '../../../clickhouse/client.ts';
+import { type Address, connect, type Store, select } from '../../../clickhouse/client.ts';
+import { retrying } from '../../../clickhouse/retry.ts';
 import { cliFor } from '../chunk-options.ts';
 import { startOf } from '../compiled.ts';
-import { engineIn } from '../embedded-processes.ts';
+import { engineIn, parentOf } from '../embedded-processes.ts';
 import { isCrash, type KillableStore, refuseCrash, startKillable } from '../killable-store.ts';
 import { Disk } from '../power/disk.ts';
 import { type Command, type Ended, environmentOf, listening, startProcess } from '../process.ts';
@@ -21,8 +22,12 @@ export class Session {
   readonly store: Store;
   readonly proxy: FaultyProxy;
   readonly disk: Disk | undefined;
+  /** Starts the engine again when it ends. */
+  readonly supervisor: { readonly pid: number };
   /** What services said that ended with a stack trace. */
   readonly crashes: string[] = [];
+  /** When its disk was whole again after it had failed, as performance.now() tells; Infinity while it fails. */
+  diskFailedUntil = 0;
   readonly #killable: KillableStore;
   readonly #commands = new Set<Command>();
   #service: Command | undefined;
@@ -44,13 +49,20 @@ export class Session {
     this.#killable = killable;
     this.proxy = proxy;
     this.store = connect(killable.address);
+    const engine = this.engine();
+    if (!engine) throw new Error('the engine has ended as soon as it had started');
+    this.supervisor = { pid: parentOf(engine.pid) };
   }
 
-  /** @param onDisk whether DATA_DIR is on a disk of its own, which can be filled; only root can make one */
+  /** @param onDisk whether ClickHouse has a disk of its own, which can be filled and fail; only root can make one */
   static async start(onDisk: boolean): Promise<Session> {
     const folder = await mkdtemp(join(tmpdir(), 'adtally-histories-'));
     const disk = onDisk ? new Disk(folder, 'ext4') : undefined;
-    const dataDir = join(disk?.root ?? folder, 'data');
+    const dataDir = join(folder, 'data');
+    if (disk) {
+      await mkdir(dataDir, { mode: 0o700 });
+      await symlink(disk.root, join(dataDir, 'store'));
+    }
     const killable = await startKillable(1, dataDir);
     const proxy = await FaultyProxy.start(killable.address.url);
     const session = new Session(folder, dataDir, killable, proxy, disk);
@@ -77,6 +89,19 @@ export class Session {
       return ended;
     } finally {
       this.#commands.delete(command);
+    }
+  }
+
+  /** Rows of the store, which may restart meanwhile, or be without its disk. */
+  async select<Row>(query: string, parameters: Record<string, unknown> = {}): Promise<Row[]> {
+    for (;;) {
+      const askedAt = performance.now();
+      try {
+        return await retrying(() => select<Row>(this.store, query, parameters));
+      } catch (error) {
+        if (askedAt > this.diskFailedUntil) throw error;
+        await delay(200);
+      }
     }
   }
 

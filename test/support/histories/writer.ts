@@ -1,8 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { select } from '../../../clickhouse/client.ts';
-import { retrying } from '../../../clickhouse/retry.ts';
 import { chunkBytes } from '../chunk-options.ts';
 import type { Dice } from '../round-files.ts';
 import { type Book, bitsOf, corrected, ownDays, unitBytes, type Version } from './books.ts';
@@ -223,6 +221,6 @@ export class Writers {
       WHERE (startsWith(file, {prefix:String}) AND kind != 'rebuild'
           OR file IN (SELECT concat('replay of ', load_id) FROM loads WHERE startsWith(file, {prefix:String})))
         AND state != 'unloaded' ORDER BY turn`;
-    return retrying(() => select(session.store, query, { prefix }));
+    return session.select(query, { prefix });
   }
 }

@@ -68,6 +68,12 @@ export class Disk {
    */
   async cut(random: () => number, journal: Journal): Promise<void> {
     if (random() < 0.5) this.#writeSome(random, random());
+    this.fail(journal);
+    await this.mountAgain();
+  }
+
+  /** Whatever is read or written fails (EIO) until the disk is mounted again. What was not synced is lost. */
+  fail(journal: Journal): void {
     const folder = openSync(this.root, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
       const flag = Buffer.alloc(4);
@@ -76,10 +82,14 @@ export class Disk {
       const paramsType = [I32, I64, U8Array];
       const paramsValue = [folder, shutdownRequest, flag];
       const done = load({ library: 'libc', funcName: 'ioctl', retType: I32, paramsType, paramsValue });
-      if (done !== 0) throw new Error('the power cannot be cut');
+      if (done !== 0) throw new Error('the disk cannot be made to fail');
     } finally {
       closeSync(folder);
     }
+  }
+
+  /** Kills whoever has a file open, and mounts the disk again. */
+  async mountAgain(): Promise<void> {
     await this.#unmount();
     this.#mount();
   }
