@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { maxFileBytes } from '../../../src/reconcile/limits.ts';
 import { startProcess } from '../../support/process.ts';
 import { nginxConfig, proxyOfCluster, proxyOfDocs } from '../../support/shipped-proxies.ts';
 
@@ -62,5 +63,12 @@ describe.each([
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/ 426$/) });
       expect(stdout).not.toContain('rows');
     }
+  });
+
+  test('lets a file to compare through, as large as the service takes it', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, Buffer.alloc(maxFileBytes));
+    const answer = await curl('/', '--data-binary', `@${file}`);
+    expect(answer).toEqual({ code: 0, stdout: `${maxFileBytes} 200` });
   });
 });
