@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -8,9 +8,21 @@ import { checkout } from './support/process.ts';
 const chart = join(checkout, 'deploy/helm');
 const read = (file: string) => readFileSync(join(chart, file), 'utf8');
 const values = parse(read('values.yaml'));
+const templates = readdirSync(join(chart, 'templates')).map(
+  (name) => [name, read(`templates/${name}`)] as const,
+);
 
 test('the ingress lets a file to compare through', () => {
   const size = values.ingress.annotations['nginx.ingress.kubernetes.io/proxy-body-size'];
   expect(size).toMatch(/^\d+m$/);
   expect(Number.parseInt(size, 10) << 20).toBeGreaterThan(maxFileBytes);
+});
+
+test('every pod runs on the nodes that values.yaml names', () => {
+  const pods = templates.filter(([, text]) => /^ *containers:$/m.test(text));
+  expect(pods.map(([name]) => name)).toEqual(
+    expect.arrayContaining(['deployment.yaml', 'migrate.yaml', 'loads.yaml', 'receive.yaml']),
+  );
+  for (const [name, text] of pods)
+    expect(text, name).toMatch(/^ *spec:\n(.*\n)?.*include "adtally\.scheduling"/m);
 });

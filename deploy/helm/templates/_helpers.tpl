@@ -33,6 +33,22 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
+{{/* On which nodes, of every pod: a job that finds none keeps an update waiting. */}}
+{{- define "adtally.scheduling" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "adtally.containerSecurity" -}}
 image: {{ include "adtally.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
