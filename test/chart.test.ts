@@ -26,3 +26,22 @@ test('every pod runs on the nodes that values.yaml names', () => {
   for (const [name, text] of pods)
     expect(text, name).toMatch(/^ *spec:\n(.*\n)?.*include "adtally\.scheduling"/m);
 });
+
+test('Prometheus reaches receive, and callers of reports are not those who send events', () => {
+  const [, service = ''] = /^kind: Service\n(.*)/ms.exec(read('templates/receive.yaml')) ?? [];
+  expect(service.split('\nspec:')[0]).toContain('app.kubernetes.io/component: receive');
+  const objects = read('templates/network.yaml').split('\n---\n');
+  expect(objects.find((text) => text.includes('kind: ServiceMonitor'))).toMatch(
+    /operator: In, values: \[admin, receive\].*port: admin, path: \/metrics.*port: http, path: \/metrics/s,
+  );
+  const policyOf = (component: string) =>
+    objects.find(
+      (text) => text.includes('kind: NetworkPolicy') && text.includes(`component: ${component}\n`),
+    );
+  expect(policyOf('service')).toMatch(
+    /port: http.*networkPolicy\.callers.*port: admin.*networkPolicy\.monitoring/s,
+  );
+  expect(policyOf('receive')).toMatch(/port: http.*receive\.callers.*networkPolicy\.monitoring/s);
+  expect(policyOf('receive')).not.toContain('networkPolicy.callers');
+  expect(values.receive.callers).toEqual([]);
+});
