@@ -45,3 +45,15 @@ test('Prometheus reaches receive, and callers of reports are not those who send 
   expect(policyOf('receive')).not.toContain('networkPolicy.callers');
   expect(values.receive.callers).toEqual([]);
 });
+
+test('a setting that is a number is written in digits, wherever settings are', () => {
+  expect(read('templates/_helpers.tpl')).toContain(
+    '(toJson $value) $value (kindIs "float64" $value) | quote',
+  );
+  for (const [name, text] of templates) {
+    if (!/settings\b/i.test(text) || name === '_helpers.tpl' || name === 'network.yaml') continue;
+    const used = text.split('\n').filter((line) => /\.settings\b/.test(line));
+    expect(used, name).not.toEqual([]);
+    for (const line of used) expect(line, name).toMatch(/include "adtally\.settings" /);
+  }
+});

@@ -72,3 +72,11 @@ securityContext:
   valueFrom:
     secretKeyRef: { name: {{ $user.existingSecret | quote }}, key: {{ $user.key | quote }} }
 {{- end }}
+
+{{/* Settings as environment variables. Helm reads numbers of a file as floats; quote alone writes a million as 1e+06. */}}
+{{- define "adtally.settings" -}}
+{{- range $name, $value := . }}
+- name: {{ $name }}
+  value: {{ ternary (toJson $value) $value (kindIs "float64" $value) | quote }}
+{{- end }}
+{{- end }}
