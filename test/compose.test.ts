@@ -82,6 +82,18 @@ test('each ClickHouse is given the passwords that its users.xml reads', () => {
     expect(Object.keys(environment), name).toEqual(expect.arrayContaining(passwords));
 });
 
+test.each(files)('what loads objects by %s reaches buckets, and has their keys', (file) => {
+  const all = composed(file).services;
+  for (const service of [all.cli, all.follow ?? all.cli]) {
+    if (!service) throw new Error('cli is in every file');
+    expect(networksOf(service)).toEqual(['default', 'stores']);
+    expect(service.environment).toMatchObject({
+      ...{ AWS_ACCESS_KEY_ID: null, AWS_SECRET_ACCESS_KEY: null, AWS_REGION: null },
+      CLICKHOUSE_USER: 'adtally',
+    });
+  }
+});
+
 test('on the cluster the services believe their proxy, by its address, and tell callers no metrics', () => {
   const all = composed('docker-compose.cluster.yml').services;
   const networks = all.proxy?.networks;
