@@ -57,3 +57,12 @@ test('a setting that is a number is written in digits, wherever settings are', (
     for (const line of used) expect(line, name).toMatch(/include "adtally\.settings" /);
   }
 });
+
+test('receive is given two secrets of the service, and not those that it does not use', () => {
+  const receive = read('templates/receive.yaml');
+  expect(receive).not.toContain('envFrom');
+  const keys = [...receive.matchAll(/existingSecret|key: (\w+), optional: true/g)].flatMap(
+    ([, key]) => key ?? [],
+  );
+  expect(keys).toEqual(['LINK_SECRET', 'SIGNING_KEY']);
+});
