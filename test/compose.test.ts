@@ -14,7 +14,8 @@ interface Service {
   readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly command?: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
+  /** Null: as it is outside. */
+  readonly environment?: Readonly<Record<string, string | null>>;
   readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
 }
 
@@ -68,6 +69,29 @@ test.each(files)('%s keeps the stores off every network but their own', (file) =
   );
   expect(inside.length).toBeGreaterThanOrEqual(2);
   for (const [name, service] of inside) expect([name, networksOf(service)]).toEqual([name, ['stores']]);
+});
+
+test('each ClickHouse is given the passwords that its users.xml reads', () => {
+  const passwords = [...read('clickhouse/config/server/users.xml').matchAll(/from_env="(\w+)"/g)].map(
+    ([, name]) => name,
+  );
+  expect(passwords.length).toBe(4);
+  const servers = services.filter(([name]) => name.startsWith('clickhouse'));
+  expect(servers.length).toBe(5);
+  for (const [name, { environment = {} }] of servers)
+    expect(Object.keys(environment), name).toEqual(expect.arrayContaining(passwords));
+});
+
+test.each(files)('what loads objects by %s reaches buckets, and has their keys', (file) => {
+  const all = composed(file).services;
+  for (const service of [all.cli, all.follow ?? all.cli]) {
+    if (!service) throw new Error('cli is in every file');
+    expect(networksOf(service)).toEqual(['default', 'stores']);
+    expect(service.environment).toMatchObject({
+      ...{ AWS_ACCESS_KEY_ID: null, AWS_SECRET_ACCESS_KEY: null, AWS_REGION: null },
+      CLICKHOUSE_USER: 'adtally',
+    });
+  }
 });
 
 test('on the cluster the services believe their proxy, by its address, and tell callers no metrics', () => {

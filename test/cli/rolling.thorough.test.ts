@@ -1,18 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { freePorts } from '../../clickhouse/embedded/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
-import {
-  type Command,
-  checkout,
-  environmentOf,
-  listening,
-  startProcess,
-  useCommands,
-} from '../support/process.ts';
+import { type Command, environmentOf, listening, startProcess, useCommands } from '../support/process.ts';
+import { nginxConfig, proxyOfCluster } from '../support/shipped-proxies.ts';
 import { useStore } from '../support/store.ts';
 
 /** Two services behind nginx, as docker-compose.cluster.yml has them, each replaced while callers ask for reports. */
@@ -28,19 +22,6 @@ afterAll(async () => {
 const rows = 20_000;
 const callers = 8;
 
-/** The configuration of the compose file, with these ports and without the names of Docker. */
-function proxyConfig([one, two, listen]: readonly number[]): string {
-  const inFolder = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${join(folder, name)};`,
-  );
-  const file = readFileSync(join(checkout, 'clickhouse/config/cluster/proxy.conf'), 'utf8')
-    .replace(/^ *resolver .*$/m, `  ${inFolder.join(' ')} access_log off;`)
-    .replace('server adtally-1:8080 resolve', `server 127.0.0.1:${one}`)
-    .replace('server adtally-2:8080 resolve', `server 127.0.0.1:${two}`)
-    .replace('listen 8080', `listen 127.0.0.1:${listen}`);
-  return `pid ${join(folder, 'nginx.pid')}; error_log stderr; daemon off; worker_processes 1;\n${file}`;
-}
-
 test('no report fails while one service after the other is replaced', async () => {
   await insertLarge(db.store, ['account'], rows);
   const token = await createToken(db.store, { account: 'account', label: '' });
@@ -52,7 +33,7 @@ test('no report fails while one service after the other is replaced', async () =
     return command;
   };
   const services = [await serve(one), await serve(two)];
-  writeFileSync(join(folder, 'nginx.conf'), proxyConfig([one, two, listen]));
+  writeFileSync(join(folder, 'nginx.conf'), nginxConfig(folder, proxyOfCluster([one, two], listen)));
   nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
   const url = `http://127.0.0.1:${listen}`;
   await expect

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect } from '../../clickhouse/client.ts';
@@ -7,20 +6,16 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { withdrawChunks } from '../../ingest/delivery/withdraw-chunks.ts';
-import { storeSchedule } from '../../src/schedules/schedules.ts';
+import { listSignOuts, signOutEverywhere } from '../../src/accounts/sign-outs.ts';
+import { agree, listAnswers, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
+import { serverUsers } from '../support/server-users.ts';
 import { addressOf } from '../support/store.ts';
 
-/** The users of docker-compose.cluster.yml, with passwords that need no environment of the server. */
-const users = readFileSync(new URL('../../clickhouse/config/server/users.xml', import.meta.url), 'utf8')
-  .replace(/<password from_env="(\w+)"\/>/g, '<password>$1</password>')
-  .replace(/<(adtally|reporter|names)>(\s+<password>)/g, '<$1 replace="replace">$2')
-  .replace(/^[\s\S]*?<clickhouse>|<\/clickhouse>\s*$/g, '');
-/** A server that is not embedded answers everybody who logs in. */
-const handlers = '<http_handlers replace="replace"><defaults/></http_handlers>';
-const cluster = useCluster(2, { secret: 'of the cluster', more: `${users}${handlers}` });
+/** The users of docker-compose.cluster.yml. */
+const cluster = useCluster(2, { secret: 'of the cluster', more: serverUsers });
 const commands = useCommands();
 
 it('the users of docker-compose can do on a cluster what they have to, and the service only reads', async () => {
@@ -59,13 +54,25 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     expect(code, stderr).toBe(0);
   }
   const store = connect(loader);
+  const people = connect({ ...first, user: 'sessions', password: 'SESSIONS_PASSWORD' });
   try {
     expect(await checkSchema(store, catalog)).toEqual([]);
     await rebuildRollups(store, catalog);
     expect((await verifyRollups(store, catalog)).differences).toEqual([]);
     await withdrawChunks(store, ['nobody']);
+    await signOutEverywhere(people, 'anna');
+    await agree(people, 'account a1', 'anna@example.com');
+    await unsubscribe(people, 'account a1', 'anna@example.com');
+    for (const node of [first, second]) {
+      const at = connect({ ...loader, url: node.url });
+      expect(await listSignOuts(at)).toMatchObject([{ person: 'anna' }]);
+      await at.close();
+    }
+    expect((await listAnswers(store)).get('account a1')?.get('anna@example.com')).toMatchObject({
+      since: undefined,
+    });
     // A mail that is due, so that the metric of mails has a time.
-    await storeSchedule(store, {
+    await storeSchedule(people, {
       ...{
         id: 'daily',
         account: 'a1',
@@ -80,7 +87,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
       since: new Date(Date.now() - 3 * 86_400_000),
     });
   } finally {
-    await store.close();
+    await Promise.all([store.close(), people.close()]);
   }
   const service = commands.start(['serve'], { ...environmentOf(reporter), PORT: '0' });
   const url = await listening(service);

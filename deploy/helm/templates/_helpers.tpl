@@ -33,6 +33,22 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
+{{/* On which nodes, of every pod: a job that finds none keeps an update waiting. */}}
+{{- define "adtally.scheduling" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "adtally.containerSecurity" -}}
 image: {{ include "adtally.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -55,4 +71,12 @@ securityContext:
 - name: CLICKHOUSE_PASSWORD
   valueFrom:
     secretKeyRef: { name: {{ $user.existingSecret | quote }}, key: {{ $user.key | quote }} }
+{{- end }}
+
+{{/* Settings as environment variables. Helm reads numbers of a file as floats; quote alone writes a million as 1e+06. */}}
+{{- define "adtally.settings" -}}
+{{- range $name, $value := . }}
+- name: {{ $name }}
+  value: {{ ternary (toJson $value) $value (kindIs "float64" $value) | quote }}
+{{- end }}
 {{- end }}

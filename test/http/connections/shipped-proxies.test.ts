@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { maxFileBytes } from '../../../src/reconcile/limits.ts';
+import { startProcess } from '../../support/process.ts';
+import { nginxConfig, proxyOfCluster, proxyOfDocs } from '../../support/shipped-proxies.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'adtally-shipped-proxies-'));
+afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+
+/** A service that says how large a body is, or breaks off. */
+const service = createServer(async (request, response) => {
+  let bytes = 0;
+  for await (const piece of request) bytes += piece.length;
+  if (request.url === '/broken') response.write('rows', () => response.destroy());
+  else response.end(`${bytes}`);
+});
+afterAll(() => service.close());
+
+describe.each([
+  [
+    'clickhouse/config/cluster/proxy.conf',
+    (port: number, listen: number) => proxyOfCluster([port, port], listen),
+  ],
+  ['docs/security.md', proxyOfDocs],
+])('the nginx of %s', (_, configured) => {
+  let url = '';
+  let stop: () => Promise<unknown> = async () => undefined;
+  beforeAll(async () => {
+    if (!service.listening) await once(service.listen(0, '127.0.0.1'), 'listening');
+    const { port } = service.address() as AddressInfo;
+    const listen = await freePort();
+    const file = join(folder, `${listen}.conf`);
+    writeFileSync(file, nginxConfig(folder, configured(port, listen)));
+    const nginx = startProcess('nginx', ['-p', folder, '-c', file, '-e', 'stderr']);
+    stop = () => nginx.kill('SIGTERM');
+    url = `http://127.0.0.1:${listen}`;
+    const up = () => fetch(url).then(({ status }) => status, String);
+    await vi.waitFor(async () => expect(await up()).toBe(200), { timeout: 20_000 });
+  });
+  afterAll(() => stop());
+
+  const curl = async (path: string, ...options: readonly string[]) => {
+    const { code, stdout } = await startProcess('curl', [
+      '-sS',
+      '-w',
+      ' %{http_code}',
+      ...options,
+      url + path,
+    ]).ended;
+    return { code, stdout };
+  };
+
+  test('refuses HTTP/1.0, over which an answer that breaks off would look whole', async () => {
+    expect(await curl('/broken')).toEqual({ code: 18, stdout: 'rows 200' });
+    for (const path of ['/', '/broken']) {
+      const { code, stdout } = await curl(path, '--http1.0');
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/ 426$/) });
+      expect(stdout).not.toContain('rows');
+    }
+  });
+
+  test('lets a file to compare through, as large as the service takes it', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, Buffer.alloc(maxFileBytes));
+    const answer = await curl('/', '--data-binary', `@${file}`);
+    expect(answer).toEqual({ code: 0, stdout: `${maxFileBytes} 200` });
+  });
+});
