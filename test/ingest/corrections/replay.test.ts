@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
 import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
 import { replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
@@ -28,6 +30,44 @@ test('a correction is judged as the file was: exit code 4, and it stays rejected
   expect(stderr).toMatch(/event_time must be between 1971 and 2149, not "1971-01-01T00:00:00\+05:00"/);
   expect(stderr).toContain('9 rows replayed, 1 still faulty');
   expect(await totals()).toMatchObject({ events: 49 });
+});
+
+test('a corrected row has the time that its load read, whatever the zone and the dates of that load', async () => {
+  const times = [
+    '2026-11-01 00:30:00',
+    '2026-11-01T00:30:00+05:00',
+    '2026-11-01',
+    '1793406600',
+    '46327.25',
+    '46327',
+  ];
+  const row = (time: string, impressions: string) => `${time},${impressions},${loads.account},c`;
+  const rows = [...times.map((time) => row(time, '1')), ...times.map((time) => row(time, 'x'))];
+  const header = 'event_time,impressions,advertiser_id,campaign_id';
+  const path = await file('e.csv', `${[header, ...rows, row('soon', 'x')].join('\n')}\n`);
+  const flags = ['--timezone', 'Europe/Vienna', '--dates', 'excel', '--json'];
+  const loaded = await run('ingest', 'events', ...flags, path);
+  const [load = ''] = JSON.parse(loaded.stdout).loads;
+  const { stdout } = await run('rejects', load, '--csv');
+  const exported: Record<string, string>[] = parseCsv(stdout, { columns: true });
+  expect(exported.map(({ event_time }) => event_time)).toEqual([
+    '2026-10-31 23:30:00.000Z',
+    '2026-10-31 19:30:00.000Z',
+    '2026-11-01',
+    '2026-10-31 00:30:00.000Z',
+    '2026-11-01 05:00:00.000Z',
+    '2026-11-01 00:00:00.000Z',
+    'soon',
+  ]);
+  const replayed = await run('replay', load, await file('c.csv', stdout.replaceAll(/"?\bx\b"?(?=,)/g, '1')));
+  expect(replayed.stderr).toMatch(/6 rows replayed, 1 still faulty/);
+  const stored = await select<{ times: number }>(
+    db.store,
+    `SELECT toUInt32(count()) AS times FROM events WHERE advertiser_id = {account:String} GROUP BY event_time ORDER BY event_time`,
+    { account: loads.account },
+  );
+  // A day and the serial date of that day are the same moment.
+  expect(stored.map(({ times }) => times)).toEqual([2, 2, 2, 4, 2]);
 });
 
 test.each([
