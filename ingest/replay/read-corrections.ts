@@ -23,9 +23,16 @@ const place = {
 };
 const ndjsonRow = z.object({
   ...{ chunk: z.string(), ...place },
-  event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
+  event: z.record(z.string(), z.union([z.string(), z.boolean()]).transform(String)),
 });
 const csvRow = z.looseObject({ chunk: z.string().min(1), ...place });
+
+const stringOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** A line with its numbers as strings: a number of JavaScript has 15 digits of an id or of an amount. */
+function quoteNumbers(line: string): string {
+  return line.replace(stringOrNumber, (found, string) => string ?? `"${found}"`);
+}
 
 /** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
 export async function readCorrections(input: Input): Promise<Correction[]> {
@@ -45,7 +52,12 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
     }
     const lines = text.split('\n').filter((line) => line.trim() !== '');
     return lines.map((line) => {
-      const { chunk, line: row, event_number: number, event } = ndjsonRow.parse(JSON.parse(line));
+      const {
+        chunk,
+        line: row,
+        event_number: number,
+        event,
+      } = ndjsonRow.parse(JSON.parse(quoteNumbers(line)));
       return { chunk, line: placeAt(row, number), fields: event };
     });
   } catch (cause) {

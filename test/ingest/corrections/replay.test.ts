@@ -3,6 +3,7 @@ import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
+import { event, ndjson } from '../../support/events.ts';
 import { replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
 import { failingAt } from '../../support/unloads.ts';
@@ -68,6 +69,23 @@ test('a corrected row has the time that its load read, whatever the zone and the
   );
   // A day and the serial date of that day are the same moment.
   expect(stored.map(({ times }) => times)).toEqual([2, 2, 2, 4, 2]);
+});
+
+test('numbers of a corrected NDJSON keep all their digits, and what looks like one in a text stays text', async () => {
+  const rejected = event({ advertiser_id: loads.account, quantity: 0 });
+  const path = await file('e.ndjson', ndjson([rejected]));
+  const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
+  const exported = JSON.parse((await run('rejects', load, '--json')).stdout);
+  const text = 'a \\"1 2\\" 3';
+  const members = `"campaign_id": 23851234567890123, "spend":123456789012.123456,"creative_id":"${text}"`;
+  const { campaign_id: _, quantity: __, ...others } = exported.event;
+  const line = JSON.stringify({ ...exported, event: others }).replace(/\}\}\s*$/, `,${members}}}`);
+  const replayed = await run('replay', load, await file('c.ndjson', line));
+  expect(replayed).toMatchObject({ code: 0, stderr: '1 row replayed\n' });
+  const query = `SELECT campaign_id, toString(spend) AS spend, creative_id FROM events WHERE advertiser_id = {account:String}`;
+  expect(await select(db.store, query, { account: loads.account })).toEqual([
+    { campaign_id: '23851234567890123', spend: '123456789012.123456', creative_id: 'a "1 2" 3' },
+  ]);
 });
 
 test.each([
