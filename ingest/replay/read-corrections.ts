@@ -7,7 +7,8 @@ import { csv } from '../formats/csv.ts';
 import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
-import { InputError } from '../input/input-error.ts';
+import { fileError, InputError } from '../input/input-error.ts';
+import { withoutHints } from '../input/option-hint.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
 export interface Correction {
@@ -34,10 +35,22 @@ function quoteNumbers(line: string): string {
   return line.replace(stringOrNumber, (found, string) => string ?? `"${found}"`);
 }
 
+/** @throws {InputError} where it is no text in Unicode; a replay has no option that says how else it is to be read */
+async function textOf(input: Input): Promise<string> {
+  const bytes = await buffer(readInput(input)).catch((cause: unknown) => {
+    throw cause instanceof InputError ? new InputError(withoutHints(cause.message), { cause }) : cause;
+  });
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw fileError(input.name, cause);
+  }
+}
+
 /** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
 export async function readCorrections(input: Input): Promise<Correction[]> {
   const format = formatOf(input);
-  const text = (await buffer(readInput(input))).toString();
+  const text = await textOf(input);
   try {
     if (format === csv) {
       const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });

@@ -88,6 +88,22 @@ test('numbers of a corrected NDJSON keep all their digits, and what looks like o
   ]);
 });
 
+test.each([0, 100_000])(
+  'text that is not UTF-8 behind %i bytes is refused, and no option advised',
+  async (bytes) => {
+    const { load } = await loadWithRejects(5);
+    const right = await readFile(await corrected(load, 'csv', () => 3), 'utf8');
+    const [header, ...rows] = right.replace(/"campaign"(?=,)/, '"Fr\xfchling"').split('\n');
+    const others = `"${'x'.repeat(bytes)}","other"${',"1"'.repeat((header?.split(',').length ?? 0) - 2)}`;
+    const path = await file('c.csv', Buffer.from([header, others, ...rows].join('\n'), 'latin1'));
+    const { code, stderr } = await run('replay', load, path);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/c\.csv: the (text is not UTF-8|UTF-8 text is damaged)[^(]*save it as UTF-8/);
+    expect(stderr).not.toContain('--encoding');
+    expect(await totals()).toMatchObject({ events: 4 });
+  },
+);
+
 test.each([
   ['events.csv', 'event_id,quantity\na,1\n'],
   ['events.ndjson', '{"event_id":"a","quantity":1}\n'],
