@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import * as z from 'zod';
 import { eventFields } from '../../catalog/events.ts';
-import { placeAt } from '../event/record-place.ts';
+import { describePlace, placeAt } from '../event/record-place.ts';
 import { csv } from '../formats/csv.ts';
 import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
@@ -47,8 +47,25 @@ async function textOf(input: Input): Promise<string> {
   }
 }
 
-/** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
+/**
+ * The rows of a corrected export.
+ * @throws {InputError} when the file is no corrected export, or has two corrections of a rejected row
+ */
 export async function readCorrections(input: Input): Promise<Correction[]> {
+  const corrections = await rowsOf(input);
+  const places = new Map<string, number>();
+  for (const [n, { chunk, line }] of corrections.entries()) {
+    const first = places.get(`${chunk}:${line}`);
+    if (first !== undefined)
+      throw new InputError(
+        `${input.name}: rows ${first + 1} and ${n + 1} are both corrections of ${describePlace('line', line)}; leave one of them out`,
+      );
+    places.set(`${chunk}:${line}`, n);
+  }
+  return corrections;
+}
+
+async function rowsOf(input: Input): Promise<Correction[]> {
   const format = formatOf(input);
   const text = await textOf(input);
   try {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
@@ -118,6 +118,20 @@ test.each([
   expect(stderr).toContain(`${path}: is not a corrected export`);
   expect(await totals()).toMatchObject({ events: 4 });
 });
+
+test.each(['csv', 'ndjson'] as const)(
+  '%s with two corrections of one row is refused, and names both',
+  async (kind) => {
+    const { load } = await loadWithRejects(15);
+    const path = await corrected(load, kind, (row) => row + 1);
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    await writeFile(path, [...lines, lines.at(-2)].join('\n'));
+    const { code, stderr } = await run('replay', load, path);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toContain(`${path}: rows 2 and 4 are both corrections of line 10; leave one of them out`);
+    expect(await totals()).toMatchObject({ events: 12 });
+  },
+);
 
 test('a load that does not exist is named', async () => {
   const { code, stderr } = await run('replay', 'nowhere', await file('e.csv', 'chunk,line\n'));
