@@ -15,7 +15,15 @@ import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
 import { eventNumber } from './several-events.ts';
 import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
-import { type Reading, type ReadingOptions, type Rule, readNothing, readText } from './values.ts';
+import {
+  isDay,
+  type Reading,
+  type ReadingOptions,
+  type Rule,
+  readNothing,
+  readText,
+  timeRange,
+} from './values.ts';
 
 export interface JudgeOptions extends ReadingOptions {
   /** --dedupe goes by event ids. */
@@ -204,8 +212,11 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
     arrayMap(name -> tuple(name, if(name IN (${known}), 'appears twice', ${quoted(unknownField)})), unknown))`;
 }
 
+/** What is to be corrected. A time that could be read is in UTC, so that it stays the same under any options. */
 function fieldTexts({ textOf }: RecordSource): string {
   const given = eventFields.filter((field) => textOf(field) !== undefined);
-  const pairs = given.map((field) => `${quoted(field)}, t_${field}`).join(', ');
-  return `mapFilter((field, text) -> text != '', map(${pairs}))`;
+  const isNoTime = [...timeRange('v_event_time').map(({ broken }) => broken), isDay('t_event_time')];
+  const time = `if(${isNoTime.join(' OR ')}, t_event_time, concat(toString(v_event_time), 'Z'))`;
+  const pairs = given.map((field) => `${quoted(field)}, ${field === 'event_time' ? time : `t_${field}`}`);
+  return `mapFilter((field, text) -> text != '', map(${pairs.join(', ')}))`;
 }

@@ -131,6 +131,9 @@ function valueOfText(
   }
 }
 
+/** Whether a text is a day, which is one of the report. */
+export const isDay = (text: string): string => matches(text, datePattern);
+
 /** A whole number is a day, as a date without a time is; one with a fraction is a time in the zone of those that name none. */
 function serialTime(text: string, dates: SheetDates, { reportTimezone, timezone }: ReadingOptions): string {
   const day = `addDays(toDate32('1970-01-01'), toInt32OrZero(extract(${text}, '^[0-9]+')) - ${serialOf1970[dates]})`;
@@ -150,7 +153,7 @@ function timeOf(text: string, options: ReadingOptions): Value {
       [matches(text, timePattern), `toTimeZone(${parsed(`replaceOne(${text}, ',', '.')`)}, 'UTC')`],
       // Midnight of the day, or the first moment after it where the clock jumps over midnight.
       [
-        matches(text, datePattern),
+        isDay(text),
         `if(isNull(parseDateTime64BestEffortOrNull(concat(${text}, 'T00:00:00Z'), 3, 'UTC')), NULL,
             toTimeZone(toDateTime64(toDate32OrNull(${text}), 3, ${quoted(reportTimezone)}), 'UTC'))`,
       ],

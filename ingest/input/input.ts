@@ -44,3 +44,8 @@ export function sizeOf(input: Input): number | undefined {
     return undefined;
   }
 }
+
+/** What differs where its content may; undefined for what can be read only once, or is not there. */
+export function versionOf(input: Input): string | undefined {
+  return sizeOf(input) === undefined ? undefined : input.look?.().version;
+}

@@ -1,4 +1,4 @@
-import { type Input, sizeOf } from './input.ts';
+import { type Input, versionOf } from './input.ts';
 import { fileError, InputChanged } from './input-error.ts';
 
 /** An input that is replaced while it is read is read as often as this. */
@@ -30,14 +30,13 @@ export async function inOneVersion<T>(
 
 /** @returns what looks at an input anew, and throws {@link InputChanged} where it is not what it is now */
 export function looksAt(input: Input): () => Promise<void> {
-  const version = () => (sizeOf(input) === undefined ? undefined : input.look?.().version);
-  const before = version();
+  const before = versionOf(input);
   return async () => {
     try {
       await input.renew?.();
     } catch (cause) {
       throw fileError(input.name, cause);
     }
-    if (version() !== before) throw new InputChanged(`${input.name}: was changed while it was read`);
+    if (versionOf(input) !== before) throw new InputChanged(`${input.name}: was changed while it was read`);
   };
 }

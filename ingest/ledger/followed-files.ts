@@ -34,8 +34,8 @@ export const noteFollowed = together<FollowedFile, void>(async (store, files) =>
 });
 
 /**
- * Of files in the order of their names those that are not known to be loaded in this version. What can be unloaded does not
- * count as known where it was looked at before the last unload, nor shortly after it: servers have clocks of their own.
+ * Of some files those that are not known to be loaded in this version, in the order of their names. What can be unloaded does
+ * not count as known where it was looked at before the last unload, nor shortly after it: servers have clocks of their own.
  */
 export async function notFollowed<File extends FoundFile>(
   store: Store,
@@ -45,9 +45,14 @@ export async function notFollowed<File extends FoundFile>(
   const isKnown = canBeUnloaded
     ? "f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')"
     : '1';
+  // ClickHouse compares bytes; JavaScript has another order of names with emoji.
+  const inOrder = files
+    .map((file) => ({ file, bytes: Buffer.from(file.name) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ file }) => file);
   const left: File[] = [];
-  for (let at = 0; at < files.length; at += namesAtOnce) {
-    const some = files.slice(at, at + namesAtOnce);
+  for (let at = 0; at < inOrder.length; at += namesAtOnce) {
+    const some = inOrder.slice(at, at + namesAtOnce);
     const known = new Map(
       (
         await select<FoundFile>(

@@ -2,12 +2,13 @@ import { buffer } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
 import * as z from 'zod';
 import { eventFields } from '../../catalog/events.ts';
-import { placeAt } from '../event/record-place.ts';
+import { describePlace, placeAt } from '../event/record-place.ts';
 import { csv } from '../formats/csv.ts';
 import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
-import { InputError } from '../input/input-error.ts';
+import { fileError, InputError } from '../input/input-error.ts';
+import { withoutHints } from '../input/option-hint.ts';
 
 /** A row of a corrected export: which rejected row it is, and its fields now. */
 export interface Correction {
@@ -23,14 +24,50 @@ const place = {
 };
 const ndjsonRow = z.object({
   ...{ chunk: z.string(), ...place },
-  event: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)),
+  event: z.record(z.string(), z.union([z.string(), z.boolean()]).transform(String)),
 });
 const csvRow = z.looseObject({ chunk: z.string().min(1), ...place });
 
-/** The rows of a corrected export. @throws {InputError} when the file is no corrected export */
+const stringOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** A line with its numbers as strings: a number of JavaScript has 15 digits of an id or of an amount. */
+function quoteNumbers(line: string): string {
+  return line.replace(stringOrNumber, (found, string) => string ?? `"${found}"`);
+}
+
+/** @throws {InputError} where it is no text in Unicode; a replay has no option that says how else it is to be read */
+async function textOf(input: Input): Promise<string> {
+  const bytes = await buffer(readInput(input)).catch((cause: unknown) => {
+    throw cause instanceof InputError ? new InputError(withoutHints(cause.message), { cause }) : cause;
+  });
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw fileError(input.name, cause);
+  }
+}
+
+/**
+ * The rows of a corrected export.
+ * @throws {InputError} when the file is no corrected export, or has two corrections of a rejected row
+ */
 export async function readCorrections(input: Input): Promise<Correction[]> {
+  const corrections = await rowsOf(input);
+  const places = new Map<string, number>();
+  for (const [n, { chunk, line }] of corrections.entries()) {
+    const first = places.get(`${chunk}:${line}`);
+    if (first !== undefined)
+      throw new InputError(
+        `${input.name}: rows ${first + 1} and ${n + 1} are both corrections of ${describePlace('line', line)}; leave one of them out`,
+      );
+    places.set(`${chunk}:${line}`, n);
+  }
+  return corrections;
+}
+
+async function rowsOf(input: Input): Promise<Correction[]> {
   const format = formatOf(input);
-  const text = (await buffer(readInput(input))).toString();
+  const text = await textOf(input);
   try {
     if (format === csv) {
       const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
@@ -45,7 +82,12 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
     }
     const lines = text.split('\n').filter((line) => line.trim() !== '');
     return lines.map((line) => {
-      const { chunk, line: row, event_number: number, event } = ndjsonRow.parse(JSON.parse(line));
+      const {
+        chunk,
+        line: row,
+        event_number: number,
+        event,
+      } = ndjsonRow.parse(JSON.parse(quoteNumbers(line)));
       return { chunk, line: placeAt(row, number), fields: event };
     });
   } catch (cause) {

@@ -51,8 +51,8 @@ export async function requireWholeMonth(store: Store, catalog: Catalog, month: M
 }
 
 /**
- * Rejected rows that are open, and may be of the month and the account. A row does not tell by which clock a time without an
- * offset is meant, so the days right before and after the month count as well.
+ * Rejected rows that are open, and may be of the month and the account. Their times are in UTC, or, of older rows, by a clock that
+ * is not known, so the days right before and after the month count as well.
  */
 export async function openRejectsOf(
   store: Store,

@@ -1,7 +1,10 @@
-import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { defaultMapping } from '../../ingest/event/mapping.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { loadAll } from '../../src/cli/ingest/load-all.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
@@ -53,6 +56,21 @@ test('no file that is there already is overwritten; the same file is there once'
   expect((await readdir(done)).sort()).toEqual(['a.2.ndjson', 'a.ndjson', 'b.ndjson', 'c.ndjson']);
   expect(await readFile(join(done, 'a.ndjson'), 'utf8')).toBe('another');
   expect(await readFile(join(done, 'a.2.ndjson'), 'utf8')).toBe(a);
+});
+
+test('a file that takes the place of another one while that is loaded stays, and is loaded next time', async () => {
+  const { inbox, done } = await folders();
+  const [path, next] = [join(inbox, 'a.ndjson'), join(home, 'next')];
+  await writeFile(path, some('a', 'b'));
+  await writeFile(next, some('c'));
+  const flags = { moveTo: done, quiet: true };
+  const { signal } = new AbortController();
+  const loads = { store: db.store, flags, mapping: defaultMapping, size: {}, signal };
+  await loadAll(loads, [new LocalFile(path)], { onLoaded: () => rename(next, path) });
+  expect(await readdir(done)).toEqual([]);
+  expect((await run(['ingest', 'events', inbox, '--move-to', done])).code).toBe(0);
+  expect(await readdir(done)).toEqual(['a.ndjson']);
+  expect(await counted()).toBe(3);
 });
 
 test('a folder that would be read again, is not there, or cannot take what is loaded, is refused before anything is loaded', async () => {

@@ -59,7 +59,7 @@ export async function follow(follower: Follower): Promise<void> {
   for (let look = 0; !signal.aborted; look++) {
     try {
       const lookedAt = await storeTime(store);
-      const found = (await follower.find()).flatMap(lookAt).sort((a, b) => (a.name < b.name ? -1 : 1));
+      const found = (await follower.find()).flatMap(lookAt);
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(

@@ -5,7 +5,7 @@ import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../../ingest/history/replacements.ts';
 import { unload } from '../../../ingest/history/unload.ts';
-import type { Input } from '../../../ingest/input/input.ts';
+import { type Input, versionOf } from '../../../ingest/input/input.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
 import type { ChunkSize, LoadResult } from '../../../ingest/load/load-events.ts';
@@ -58,6 +58,7 @@ export async function loadAll(
   callbacks: Pick<FileLoadOptions, 'onLoaded' | 'onFailed'> = {},
 ): Promise<number> {
   const { moveTo } = flags;
+  const versions = new Map(moveTo === undefined ? [] : files.map((file) => [file, versionOf(file)]));
   const progress = await eventProgress(files, (flags.quiet ?? false) || flags.follow !== undefined);
   const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
   const startedAt = performance.now();
@@ -92,8 +93,10 @@ export async function loadAll(
       onLoaded: async (input, result) => {
         await callbacks.onLoaded?.(input, result);
         if (isWithout(result)) without.push({ file: input.name, places: result.places });
-        if (moveTo === undefined || (await moveInto(moveTo, input.name, result.bytes))) return;
-        progress.say(`${input.name} has grown since it was read, so it stays: run the same command again`);
+        if (moveTo === undefined || (await moveInto(moveTo, input, versions.get(input)))) return;
+        progress.say(
+          `${input.name} was changed after the command began, so it stays: run the same command again`,
+        );
       },
       takeBack: async (load) => void (await unload(store, load, now, { signal })),
       now,

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { copyFile, link, lstat, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
-import type { Input } from '../../../ingest/input/input.ts';
+import { type Input, versionOf } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { usage } from '../command/arguments.ts';
 import { synced } from '../command/synced.ts';
@@ -58,11 +58,12 @@ async function readsFolder(pattern: string, target: string): Promise<boolean> {
 /**
  * Moves a file into a folder and overwrites nothing. Where the same file is there already, also after a move that was
  * interrupted, the one here is removed; another file of that name makes `events.csv` come as `events.2.csv`.
- * @param bytes how much of it was read
- * @returns false when it has grown since, and stays
+ * @param version what it was before it was read
+ * @returns false when it has changed since, and stays
  */
-export async function moveInto(folder: string, file: string, bytes: number): Promise<boolean> {
-  if ((await stat(file)).size > bytes) return false;
+export async function moveInto(folder: string, input: Input, version: string | undefined): Promise<boolean> {
+  if (versionOf(input) !== version) return false;
+  const { name: file } = input;
   const name = basename(file);
   for (let n = 1; ; n++) {
     const target = join(folder, n === 1 ? name : numbered(name, n));

@@ -1,6 +1,9 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
+import { select } from '../../../clickhouse/client.ts';
 import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
+import { event, ndjson } from '../../support/events.ts';
 import { replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
 import { failingAt } from '../../support/unloads.ts';
@@ -30,6 +33,77 @@ test('a correction is judged as the file was: exit code 4, and it stays rejected
   expect(await totals()).toMatchObject({ events: 49 });
 });
 
+test('a corrected row has the time that its load read, whatever the zone and the dates of that load', async () => {
+  const times = [
+    '2026-11-01 00:30:00',
+    '2026-11-01T00:30:00+05:00',
+    '2026-11-01',
+    '1793406600',
+    '46327.25',
+    '46327',
+  ];
+  const row = (time: string, impressions: string) => `${time},${impressions},${loads.account},c`;
+  const rows = [...times.map((time) => row(time, '1')), ...times.map((time) => row(time, 'x'))];
+  const header = 'event_time,impressions,advertiser_id,campaign_id';
+  const path = await file('e.csv', `${[header, ...rows, row('soon', 'x')].join('\n')}\n`);
+  const flags = ['--timezone', 'Europe/Vienna', '--dates', 'excel', '--json'];
+  const loaded = await run('ingest', 'events', ...flags, path);
+  const [load = ''] = JSON.parse(loaded.stdout).loads;
+  const { stdout } = await run('rejects', load, '--csv');
+  const exported: Record<string, string>[] = parseCsv(stdout, { columns: true });
+  expect(exported.map(({ event_time }) => event_time)).toEqual([
+    '2026-10-31 23:30:00.000Z',
+    '2026-10-31 19:30:00.000Z',
+    '2026-11-01',
+    '2026-10-31 00:30:00.000Z',
+    '2026-11-01 05:00:00.000Z',
+    '2026-11-01 00:00:00.000Z',
+    'soon',
+  ]);
+  const replayed = await run('replay', load, await file('c.csv', stdout.replaceAll(/"?\bx\b"?(?=,)/g, '1')));
+  expect(replayed.stderr).toMatch(/6 rows replayed, 1 still faulty/);
+  const stored = await select<{ times: number }>(
+    db.store,
+    `SELECT toUInt32(count()) AS times FROM events WHERE advertiser_id = {account:String} GROUP BY event_time ORDER BY event_time`,
+    { account: loads.account },
+  );
+  // A day and the serial date of that day are the same moment.
+  expect(stored.map(({ times }) => times)).toEqual([2, 2, 2, 4, 2]);
+});
+
+test('numbers of a corrected NDJSON keep all their digits, and what looks like one in a text stays text', async () => {
+  const rejected = event({ advertiser_id: loads.account, quantity: 0 });
+  const path = await file('e.ndjson', ndjson([rejected]));
+  const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
+  const exported = JSON.parse((await run('rejects', load, '--json')).stdout);
+  const text = 'a \\"1 2\\" 3';
+  const members = `"campaign_id": 23851234567890123, "spend":123456789012.123456,"creative_id":"${text}"`;
+  const { campaign_id: _, quantity: __, ...others } = exported.event;
+  const line = JSON.stringify({ ...exported, event: others }).replace(/\}\}\s*$/, `,${members}}}`);
+  const replayed = await run('replay', load, await file('c.ndjson', line));
+  expect(replayed).toMatchObject({ code: 0, stderr: '1 row replayed\n' });
+  const query = `SELECT campaign_id, toString(spend) AS spend, creative_id FROM events WHERE advertiser_id = {account:String}`;
+  expect(await select(db.store, query, { account: loads.account })).toEqual([
+    { campaign_id: '23851234567890123', spend: '123456789012.123456', creative_id: 'a "1 2" 3' },
+  ]);
+});
+
+test.each([0, 100_000])(
+  'text that is not UTF-8 behind %i bytes is refused, and no option advised',
+  async (bytes) => {
+    const { load } = await loadWithRejects(5);
+    const right = await readFile(await corrected(load, 'csv', () => 3), 'utf8');
+    const [header, ...rows] = right.replace(/"campaign"(?=,)/, '"Fr\xfchling"').split('\n');
+    const others = `"${'x'.repeat(bytes)}","other"${',"1"'.repeat((header?.split(',').length ?? 0) - 2)}`;
+    const path = await file('c.csv', Buffer.from([header, others, ...rows].join('\n'), 'latin1'));
+    const { code, stderr } = await run('replay', load, path);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toMatch(/c\.csv: the (text is not UTF-8|UTF-8 text is damaged)[^(]*save it as UTF-8/);
+    expect(stderr).not.toContain('--encoding');
+    expect(await totals()).toMatchObject({ events: 4 });
+  },
+);
+
 test.each([
   ['events.csv', 'event_id,quantity\na,1\n'],
   ['events.ndjson', '{"event_id":"a","quantity":1}\n'],
@@ -44,6 +118,20 @@ test.each([
   expect(stderr).toContain(`${path}: is not a corrected export`);
   expect(await totals()).toMatchObject({ events: 4 });
 });
+
+test.each(['csv', 'ndjson'] as const)(
+  '%s with two corrections of one row is refused, and names both',
+  async (kind) => {
+    const { load } = await loadWithRejects(15);
+    const path = await corrected(load, kind, (row) => row + 1);
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    await writeFile(path, [...lines, lines.at(-2)].join('\n'));
+    const { code, stderr } = await run('replay', load, path);
+    expect(code, stderr).toBe(1);
+    expect(stderr).toContain(`${path}: rows 2 and 4 are both corrections of line 10; leave one of them out`);
+    expect(await totals()).toMatchObject({ events: 12 });
+  },
+);
 
 test('a load that does not exist is named', async () => {
   const { code, stderr } = await run('replay', 'nowhere', await file('e.csv', 'chunk,line\n'));

@@ -1,9 +1,9 @@
 import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { select, storeTime } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
-import { dueLooks } from '../../../ingest/ledger/followed-files.ts';
+import { dueLooks, noteFollowed, notFollowed } from '../../../ingest/ledger/followed-files.ts';
 import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
 import { dated } from '../../../ingest/places/dated.ts';
 import { event, ndjson } from '../../support/events.ts';
@@ -76,6 +76,17 @@ test('new objects are loaded, also late ones with earlier names; what was loaded
   expect((await loader.run(['status'])).stdout).toMatch(
     /^followed +4 files in 24 hours, the last one .* UTC, \d+ seconds? after it was written$/m,
   );
+});
+
+test('files are known whatever characters their names have', async () => {
+  const files = ['（確定）.csv', '📄.csv'].map((name) => ({ name, version: '1' }));
+  const lookedAt = await storeTime(db.store);
+  const noted = { reading: account, load: '', modifiedAt: 0, lookedAt };
+  await Promise.all(files.map((file) => noteFollowed(db.store, { ...file, ...noted })));
+  const asked = { reading: account, canBeUnloaded: false };
+  const fresh = { name: 'new.csv', version: '1' };
+  expect(await notFollowed(db.store, asked, [...files.toReversed(), fresh])).toEqual([fresh]);
+  expect(await notFollowed(db.store, asked, files.toReversed())).toEqual([]);
 });
 
 test('an object that cannot be loaded keeps no other out, and is loaded when it is mended', async () => {
