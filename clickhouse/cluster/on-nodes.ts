@@ -42,6 +42,21 @@ export async function onServers(store: Store, work: (server: Store) => Promise<v
   else await work(store);
 }
 
+/** The same, without the nodes that cannot be reached. */
+export async function onServersInReach(store: Store, work: (server: Store) => Promise<void>): Promise<void> {
+  const layout = await layoutOf(store);
+  if (!layout) return work(store);
+  for (const node of layout.nodes) {
+    const client = await openNode(store, node, layout.local).catch(() => undefined);
+    if (!client) continue;
+    try {
+      await work(client);
+    } finally {
+      await client.close();
+    }
+  }
+}
+
 /** One part of the data: the whole store of a single node, or one shard of a cluster. */
 export interface Shard {
   /** Connected to the database that holds the tables and views. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
 import { type Store, select } from '../client.ts';
-import { onShards, type Shard } from '../cluster/on-nodes.ts';
+import { onServersInReach, type Shard } from '../cluster/on-nodes.ts';
 import { requireWholeTable } from './damaged-parts.ts';
 import type { DayRange } from './verify-rollups.ts';
 
@@ -72,7 +72,7 @@ export async function stageMonths(
 
 /**
  * The second one. `dropStaging` removes the old table.
- * @throws when ClickHouse started meanwhile and found what was filled damaged
+ * @throws when ClickHouse started meanwhile and found what was filled damaged, or when another replica has it
  */
 export async function exchangeMonths(
   { store, part }: Shard,
@@ -90,22 +90,22 @@ export async function exchangeMonths(
   else await store.command({ query: `EXCHANGE TABLES ${staging} AND ${table}` });
 }
 
-/** Removes, on every shard, the staging tables of a run: the old rows, or what a run that was killed or has failed has filled. */
+/** Removes the staging tables of a run: the old rows, or what a run that was killed or has failed has filled, on whichever replica. */
 export async function dropStaging(store: Store): Promise<void> {
-  await onShards(store, async (shard) => {
+  await onServersInReach(store, async (server) => {
     const left = await select<{ name: string }>(
-      shard.store,
+      server,
       'SELECT name FROM system.tables WHERE database = currentDatabase() AND startsWith(name, {prefix:String})',
       { prefix: stagingPrefix },
     );
-    for (const { name } of left) await shard.store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
+    for (const { name } of left) await server.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
   });
 }
 
 /** The same for one run that ends: where it has lost its turn, another may have staged since. */
 export async function dropStagingOf(store: Store, tables: readonly string[]): Promise<void> {
-  await onShards(store, async (shard) => {
-    for (const name of tables) await shard.store.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
+  await onServersInReach(store, async (server) => {
+    for (const name of tables) await server.command({ query: `DROP TABLE IF EXISTS ${name} SYNC` });
   });
 }
 
@@ -130,6 +130,8 @@ async function replacePartitions(
   staging: string,
   months: readonly Month[],
 ): Promise<void> {
+  const [staged] = await select<{ result: number }>(store, `EXISTS TABLE ${staging}`);
+  if (!staged?.result) throw new Error(`another replica has ${staging}: run the same command again`);
   const filled = await otherMonths(store, staging, []);
   for (const { month } of months) {
     await store.command({

@@ -130,11 +130,26 @@ async function settle(store: Store, wanted: Wanted): Promise<Settings> {
   const { timezone = 'UTC', layout } = wanted;
   if ((await appliedMigrations(store)).length === 0 && !(await readSettings(store))) {
     const { cluster = '', sharding = { shards: 1 } } = layout ?? {};
+    await requireKnownTimezone(store, timezone);
     await writeSettings(store, { timezone, cluster, shards: sharding.shards });
   }
   const settings = await requireSettings(store);
   requireSame(store, settings, wanted);
   return settings;
+}
+
+/** Node.js takes a zone in any case. @throws {MigrationError} when ClickHouse does not know it by this name */
+async function requireKnownTimezone(store: Store, timezone: string): Promise<void> {
+  const found = await select<{ name: string }>(
+    store,
+    'SELECT time_zone AS name FROM system.time_zones WHERE lower(time_zone) = lower({timezone:String})',
+    { timezone },
+  );
+  if (found.some(({ name }) => name === timezone)) return;
+  const [known] = found;
+  throw new MigrationError(
+    `REPORT_TIMEZONE=${timezone}: ClickHouse ${known ? `calls it ${known.name}` : 'knows no such time zone'}`,
+  );
 }
 
 /** @throws {MigrationError} when a store was made with another time zone, or on another cluster or on none */

@@ -31,14 +31,15 @@ export async function markRestored(server: Store, database: string, from: string
 }
 
 /**
- * Takes over into the database beside who got which mail, who wants mails, and what became of the schedules that it has, so that no
- * mail is sent again. Of each row the later version counts.
+ * Takes over into the database beside who signed out everywhere, so that no session holds again, and who got which mail, who wants
+ * mails, and what became of the schedules that it has, so that no mail is sent again. Of each row the later version counts.
  * @returns whether the old data could be read
  */
-export async function keepMails(server: Store, database: string): Promise<boolean> {
+export async function keepSince(server: Store, database: string): Promise<boolean> {
   const beside = besideOf(database);
   // A schedule that was made since has no token there.
   const sources = {
+    sign_outs: '',
     unsubscribed: '',
     agreed: '',
     mails: '',

@@ -39,7 +39,8 @@ const environment = z.object({
     /^https?$/,
     'is not the address of a ClickHouse server, such as http://localhost:8123',
   )
-    // Two clients read it, and would not agree on who logs in; it is also shown in messages.
+    // Two clients read it, and would not agree on who logs in and on the database, which one takes from the path; it is
+    // also shown in messages.
     .refine(
       isAddressAlone,
       'has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
@@ -338,8 +339,8 @@ function contentOf(file: string, variable: string): string {
 }
 
 function isAddressAlone(address: string): boolean {
-  const { username, password, search, hash } = new URL(address);
-  return username + password + search + hash === '';
+  const { username, password, pathname, search, hash } = new URL(address);
+  return username + password + pathname + search + hash === '/';
 }
 
 function isTimezone(name: string): boolean {

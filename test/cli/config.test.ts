@@ -84,7 +84,8 @@ test.each([
   'http://:pass-word@host',
   'http://host/?password=pass-word',
   'http://host#pass-word',
-])('an address that brings a user or more is refused, and is not repeated: %s', (value) => {
+  'http://host:8123/pass-word',
+])('an address that brings a user, a database or more is refused, and is not repeated: %s', (value) => {
   expect(refusal({ CLICKHOUSE_URL: value })).toBe(
     'CLICKHOUSE_URL: has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
   );

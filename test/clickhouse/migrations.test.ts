@@ -183,6 +183,18 @@ describe('the report time zone', () => {
     expect(await timezone()).toBe('America/New_York');
   });
 
+  it('of a new store is refused where ClickHouse spells it otherwise, and is then not decided', async () => {
+    for (const [zone, known] of Object.entries({ utc: 'UTC', 'europe/vienna': 'Europe/Vienna' })) {
+      const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: zone });
+      expect([code, said]).toEqual([
+        1,
+        expect.stringContaining(`REPORT_TIMEZONE=${zone}: ClickHouse calls it ${known}`),
+      ]);
+    }
+    await migrate(address, 'Europe/Vienna');
+    expect(await timezone()).toBe('Europe/Vienna');
+  });
+
   it('of two first runs at once with different zones is that of one of them, and the other is refused', async () => {
     const zones = ['America/New_York', 'Europe/Vienna'];
     const runs = await Promise.allSettled(zones.map((zone) => migrate(address, zone)));

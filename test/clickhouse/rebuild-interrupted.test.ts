@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import { createLayout } from '../../clickhouse/cluster/layout.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { exchangeMonths, newStaging } from '../../clickhouse/consistency/replace-months.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { content, emptyBeforeEach, generate, ofEach, run, staging } from '../support/rebuilt.ts';
 import { useStore } from '../support/store.ts';
@@ -38,6 +40,19 @@ test('a rebuild that fails leaves alone what another one has staged since, and t
   expect(await staging(db.store)).toEqual([{ name: table }]);
   await rebuildRollups(db.store, catalog);
   expect(await staging(db.store)).toEqual([]);
+});
+
+test('months stay as they are on a replica that has not filled what replaces them', async () => {
+  await generate(db.store, 1_000);
+  const before = await content(db.store);
+  const { database } = db.address;
+  const nodes = [1, 2].map((replica) => ({ shard: 1, replica, host: `${replica}:9000`, weight: 1 }));
+  const layout = createLayout({ cluster: 'ads', nodes, sharding: { database, shards: 1 } });
+  const shard = { store: db.store, part: { number: 1, layout } };
+  const january = { month: 202601, from: '2026-01-01', to: '2026-01-31' };
+  const exchanged = exchangeMonths(shard, 'campaigns_date', [january], newStaging()('campaigns_date'));
+  await expect(exchanged).rejects.toThrow(/^another replica has .*: run the same command again$/);
+  expect(await content(db.store)).toEqual(before);
 });
 
 test('a reader never sees a part of a month, and a rebuild of right rollups changes nothing', async () => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
-import { dropDerived, keepMails, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
+import { dropDerived, keepSince, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../clickhouse/restoring.ts';
+import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { listAnswers, listSchedules } from '../../src/schedules/schedules.ts';
 import { event, load } from '../support/events.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
@@ -60,7 +61,7 @@ test('a database is given up before the first of its tables is dropped: killed t
   expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
 });
 
-test('who got a mail, who unsubscribed and which schedule was removed since the backup is kept, and what cannot be read is told', async () => {
+test('who signed out, who got a mail, who unsubscribed and which schedule was removed since the backup is kept, and what cannot be read is told', async () => {
   const { database } = db.address;
   const beside = besideOf(database);
   const insert = (into: string, rows: string) =>
@@ -79,16 +80,30 @@ test('who got a mail, who unsubscribed and which schedule was removed since the 
   );
   await insert(`${database}.agreed`, answer('2026-03-01 00:00:00'));
   await insert(`${database}.unsubscribed`, answer('2026-03-02 00:00:00'));
+  const signOut = (person: string, version: string) => JSON.stringify({ person, version });
+  await insert(
+    `${beside}.sign_outs`,
+    signOut('anna', '2026-03-01 00:00:00') + signOut('ben', '2026-03-03 00:00:00'),
+  );
+  await insert(
+    `${database}.sign_outs`,
+    signOut('anna', '2026-03-02 00:00:00') + signOut('ben', '2026-03-01 00:00:00'),
+  );
   await insert(`${database}.mails`, mail('2026-03-01') + mail('2026-03-02'));
 
-  expect(await keepMails(server, database)).toBe(true);
-  expect(await keepMails(server, 'none')).toBe(false);
+  expect(await keepSince(server, database)).toBe(true);
+  expect(await keepSince(server, 'none')).toBe(false);
   await takePlace(db.address);
   expect((await listSchedules(db.store)).map(({ id, state }) => [id, state])).toEqual([['daily', 'paused']]);
   expect((await listAnswers(db.store)).get('account shop')?.get('anna')).toEqual({
     since: undefined,
     hasAgreed: true,
   });
+  const signedOut = (await listSignOuts(db.store)).map(({ person, version }) => [person, version]);
+  expect(signedOut.sort()).toEqual([
+    ['anna', '2026-03-02 00:00:00.000000'],
+    ['ben', '2026-03-03 00:00:00.000000'],
+  ]);
   expect(await select(db.store, 'SELECT toString(day) AS day FROM mails FINAL ORDER BY day')).toEqual([
     { day: '2026-03-01' },
     { day: '2026-03-02' },

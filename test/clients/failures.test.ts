@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { Adtally, AdtallyError, Sender } from '../../clients/typescript/src/index.ts';
+import { Adtally, AdtallyError, Sender, TimeoutError } from '../../clients/typescript/src/index.ts';
 import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { checkout } from '../support/process.ts';
 
@@ -163,6 +163,23 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
       expect(server.requests).toBe(1);
     }
   });
+});
+
+test('a report is asked for once where Node itself waits no longer, which is a timeout', async () => {
+  await fetch('data:,');
+  // Node makes it with the first request.
+  const { constructor: Agent } = Reflect.get(globalThis, Symbol.for('undici.globalDispatcher.1'));
+  const dispatcher = new Agent({ headersTimeout: 100, bodyTimeout: 100 });
+  const options = {
+    url: server.url,
+    token: 'adt_x',
+    fetch: (...[url, init]: Parameters<typeof fetch>) => fetch(url, { ...init, dispatcher }),
+  };
+  for (const way of [() => {}, (response: ServerResponse) => void response.writeHead(200).write(row)]) {
+    server.answers(way);
+    await expect(new Adtally(options).report('campaigns', march)).rejects.toBeInstanceOf(TimeoutError);
+    expect(server.requests).toBe(1);
+  }
 });
 
 test('an abort ends the pause between two tries of a body', async () => {

@@ -91,16 +91,25 @@ function isPassing(failure: unknown): boolean {
   );
 }
 
-// A TypeError is what fetch has for a connection that is refused or breaks.
+// A TypeError is what fetch has for a connection that is refused or breaks, and for one that Node waits for no longer.
 
 function noAnswer(error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
+  requireInTime(error);
   const { message, code } = Object(error.cause);
   throw new ConnectionError(`no answer began: ${message || code || error.message}`, { cause: error });
 }
 
 function brokeOff(error: unknown): never {
-  throw error instanceof TypeError ? new IncompleteAnswer('the answer broke off', { cause: error }) : error;
+  if (!(error instanceof TypeError)) throw error;
+  requireInTime(error);
+  throw new IncompleteAnswer('the answer broke off', { cause: error });
+}
+
+function requireInTime(error: TypeError): void {
+  const { code } = Object(error.cause);
+  if (code !== 'UND_ERR_HEADERS_TIMEOUT' && code !== 'UND_ERR_BODY_TIMEOUT') return;
+  throw new TimeoutError(`the service sent nothing for as long as fetch waits (${code})`, { cause: error });
 }
 
 async function refusalOf(response: Response): Promise<AdtallyError> {
@@ -124,6 +133,8 @@ async function within<T>(ms: number, giveUp: AbortController, work: () => Promis
   try {
     return await work();
   } catch (error) {
+    // As after a timeout of our own, a report is not asked for again.
+    if (error instanceof TimeoutError) giveUp.abort(error);
     throw giveUp.signal.aborted && giveUp.signal.reason === late ? late : error;
   } finally {
     clearTimeout(timer);

@@ -3,7 +3,7 @@ import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import {
   dropDerived,
   everyMonth,
-  keepMails,
+  keepSince,
   markRestored,
   takePlace,
 } from '../../../clickhouse/migrate/restored.ts';
@@ -42,9 +42,9 @@ export async function restore(store: Store, from: string, { replace = false }: R
     if (hadData && !replace) {
       throw usage(`database ${database} has data: --replace drops it for that of the backup`);
     }
-    let keptMails = false;
+    let kept = false;
     await reading(archive, async () => {
-      keptMails = (await restoreBeside(server, store, archive)) && hadData;
+      kept = (await restoreBeside(server, store, archive)) && hadData;
     }).catch(async (error: unknown) => {
       await server.command({ query: `DROP DATABASE IF EXISTS ${besideOf(database)} SYNC` });
       say('nothing was restored: the database has what it had before');
@@ -52,13 +52,13 @@ export async function restore(store: Store, from: string, { replace = false }: R
     });
     await markRestored(server, database, givenAs(from));
     await takePlace(store.address, config().clickhouse.names);
-    await tellRestored(store, archive.name, keptMails);
+    await tellRestored(store, archive.name, kept);
   });
 }
 
 /**
  * Restores the backup in the database beside, migrates it, and verifies it.
- * @returns whether it has what was mailed since
+ * @returns whether it has who was mailed and who signed out since
  */
 async function restoreBeside(server: Store, { address }: Store, archive: Archive): Promise<boolean> {
   const database = besideOf(address.database);
@@ -83,10 +83,10 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
     });
     await requireSound(beside);
     say('ledger, raw events and rollups of the backup agree');
-    const keptMails = await keepMails(server, address.database);
+    const kept = await keepSince(server, address.database);
     // Before the old data go. Of a server the files are out of reach.
     if (archive.outside) await syncTables(server, database);
-    return keptMails;
+    return kept;
   } finally {
     await beside.close();
   }
@@ -101,16 +101,16 @@ async function syncTables(server: Store, database: string): Promise<void> {
   for (const path of tables.flatMap(({ paths }) => paths)) await allSynced(path);
 }
 
-/** @param keptMails whether the store is known to have what was mailed since the backup */
-async function tellRestored(store: Store, name: string, keptMails: boolean): Promise<void> {
+/** @param kept whether the store is known to have who was mailed and who signed out since the backup */
+async function tellRestored(store: Store, name: string, kept: boolean): Promise<void> {
   const entry = { operation: 'restore', input: { from: name } };
   await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
   await untilReportsShowIt();
   say(`restored from ${name}`);
   say(
-    'tokens that were revoked since the backup are valid again: adtally token list; then load the files since',
+    `tokens that were revoked since the backup are valid again, and so are their links${kept ? '' : ' and sessions that were ended since'}: adtally token list; then load the files since`,
   );
-  if (!keptMails && (await listSchedules(store)).length > 0) {
+  if (!kept && (await listSchedules(store)).length > 0) {
     say(
       'mails of the days since the backup may be sent again, also to people who unsubscribed since, and schedules that were removed since may be there again: adtally schedule list; then let adtally mail run',
     );
