@@ -160,6 +160,8 @@ describe('refused before anything is sent', () => {
     '`at_line`',
     'sum({A})',
     'count() OVER ()',
+    "arrayExists(`system.one` -> `system.one` = '1', ['1']) AND {A} IN system.one",
+    "arrayExists(`system.one` -> `system.one` = '1', ['1']) AND notNullIn({A}, system.one)",
     "arrayReduce('sum', [1])",
     'rand()',
     'now()',
