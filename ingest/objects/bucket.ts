@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { InputChanged } from '../input/input-error.ts';
+import { KeysFailed } from './keys/keys.ts';
 import type { ObjectService, ObjectVersion, Refusal } from './service.ts';
 import { bodyOf, ConnectionFailed, send, textOfBody } from './wire/http.ts';
 import { Patience, type PatienceOptions } from './wire/patience.ts';
@@ -103,6 +104,7 @@ export class Bucket {
   }
 
   async #wait(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
+    if (error instanceof KeysFailed) return patience.afterFailure(error, signal);
     if (!(error instanceof ConnectionFailed || error instanceof Busy)) throw error;
     const text = `the storage does not answer: ${error.message}`;
     await patience.afterFailure(

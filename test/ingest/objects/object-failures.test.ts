@@ -102,6 +102,19 @@ test('a store that throttles and breaks connections is asked again, and gives al
   expect(await loader.counted()).toBe(113_000);
 });
 
+test('an endpoint of keys that throttles is asked again', async () => {
+  await put('a.ndjson', lines(1));
+  const keys = { AccessKeyId: 'S3RVER', SecretAccessKey: 'S3RVER' };
+  const answers: Fault[] = [{ status: 429, code: 'Throttled' }, { body: JSON.stringify(keys) }];
+  storage.meet(({ path }) => (path === '/keys' ? answers.shift() : undefined));
+  const env = {
+    HOME: '/nonexistent',
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${storage.endpoint}/keys`,
+  };
+  await load([address('a.ndjson')], { env });
+  expect(await loader.counted()).toBe(1);
+});
+
 test('a body that breaks off is read on behind what has come', async () => {
   await put('a.ndjson', lines(13_000));
   storage.meet(({ method }) => (method === 'GET' ? { cutAfter: 1_500_000 } : undefined));
