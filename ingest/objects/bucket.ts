@@ -48,6 +48,9 @@ export class Bucket {
     const url = () => this.#service.objectUrl(key);
     try {
       const { headers } = await this.#retrying(() => this.#ask('HEAD', url, {}, signal), signal);
+      // Of Azure, in an account with a hierarchical namespace.
+      const isFolder = headers['x-ms-resource-type'] === 'directory';
+      if (isFolder || headers['x-ms-meta-hdi_isfolder'] === 'true') return undefined;
       const size = Number(headers['content-length']);
       if (!headers.etag || !Number.isSafeInteger(size))
         throw new Error('the storage tells no size or no ETag');
