@@ -102,6 +102,13 @@ test('a store that throttles and breaks connections is asked again, and gives al
   expect(await loader.counted()).toBe(113_000);
 });
 
+test('a listing that goes on without saying where is refused', async () => {
+  await put('a.ndjson', lines(1));
+  const body = `<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker><Contents><Key>${account}/a.ndjson</Key></Contents></ListBucketResult>`;
+  storage.meet(({ path }) => (path.includes('list-type=2') ? { body } : undefined));
+  await expect(load([address('*')])).rejects.toThrow('says that its listing goes on, and not where');
+});
+
 test('an endpoint of keys that throttles is asked again', async () => {
   await put('a.ndjson', lines(1));
   const keys = { AccessKeyId: 'S3RVER', SecretAccessKey: 'S3RVER' };
