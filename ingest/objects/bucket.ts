@@ -184,6 +184,8 @@ function advice(status: number, code: string): string {
   if (/Expired/.test(code)) return 'the keys have expired';
   if (/InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed|InvalidToken|InvalidSecurity/.test(code))
     return 'the storage does not accept the keys';
+  if (/^(InvalidObjectState|BlobArchived|BlobBeingRehydrated)$/.test(code))
+    return 'the object is in an archive: restore it first';
   if (code === 'RequestTimeTooSkewed') return 'the clock of this machine is wrong';
   if (status === 401 || status === 403) return 'the keys do not give access to it';
   if (status >= 300 && status < 400)

@@ -84,6 +84,15 @@ test('a bucket that is not there is named', async () => {
   );
 });
 
+test('an object that lies in an archive is to be restored', async () => {
+  await put('a.ndjson', lines(1));
+  storage.meet(({ headers }) => (headers.range ? { status: 403, code: 'InvalidObjectState' } : undefined));
+  await load([address('a.ndjson')]);
+  expect(failures.at(-1)).toBe(
+    `${address('a.ndjson')}: the object is in an archive: restore it first (403 InvalidObjectState)`,
+  );
+});
+
 const busy: readonly Fault[] = [
   { status: 503, code: 'SlowDown' },
   { status: 429, code: 'TooManyRequests' },
