@@ -8,7 +8,7 @@ import {
   rulesOfExpression,
 } from './expressions.ts';
 import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
-import { suggestion } from './similar-names.ts';
+import { shownName, suggestion } from './similar-names.ts';
 import type { SheetDates } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */
@@ -104,7 +104,7 @@ export function compileMapping(valid: ValidMapping, columns?: readonly string[],
   else for (const name of valid.optional) required.delete(name);
   const all = new Map(events.flatMap(({ computed }) => [...computed]));
   const compute = (select: string, columnText: ColumnText) =>
-    computeExpressions(all, select, columnText, valid.roundMoney);
+    computeExpressions(all, select, (name) => columnText(nameIn(columns, name)), valid.roundMoney);
   const [first] = events;
   if (events.length === 1 && first) return { ...first, required, events: 1, compute };
   return {
@@ -112,6 +112,11 @@ export function compileMapping(valid: ValidMapping, columns?: readonly string[],
     required,
     compute: (...given) => numberedEvents(compute(...given), events.length),
   };
+}
+
+/** The column that an expression names. Blanks at its ends are those of the braces, where the file has no such column. */
+function nameIn(columns: readonly string[] | undefined, name: string): string {
+  return columns?.includes(name) ? name : name.trim();
 }
 
 interface CompiledEvent extends EventMapping {
@@ -132,12 +137,15 @@ function compileEvent(
     return (columns?.includes(field) ?? true) ? field : undefined;
   };
   const required = new Map<string, string>();
-  const used = new Set<string>(condition?.columns);
-  for (const name of condition?.columns ?? []) if (where) required.set(name, where.place);
+  const readBy = (expression: CheckedExpression) => expression.columns.map((name) => nameIn(columns, name));
+  const conditionReads = condition ? readBy(condition) : [];
+  const used = new Set<string>(conditionReads);
+  for (const name of conditionReads) if (where) required.set(name, where.place);
   for (const field of eventFields) {
     const source = sources.get(field);
     const column = columnOf(field);
-    for (const name of expressions.get(field)?.columns ?? (column === undefined ? [] : [column])) {
+    const expression = expressions.get(field);
+    for (const name of expression ? readBy(expression) : column === undefined ? [] : [column]) {
       if (source) required.set(name, source.place);
       used.add(name);
     }
@@ -164,15 +172,15 @@ function compileEvent(
       const expression = expressions.get(field);
       return expression ? rulesOfExpression(nameOf(field), expression) : [];
     },
-    ...(condition && { condition: conditionOf(nameOf('where'), condition) }),
+    ...(condition && { condition: { ...conditionOf(nameOf('where'), condition), columns: conditionReads } }),
   };
 }
 
 function requireColumn(name: string, columns: readonly string[], file: string, place: string): void {
   if (columns.includes(name)) return;
-  const shown = columns.slice(0, 20).join(', ') + (columns.length > 20 ? ', …' : '');
+  const shown = columns.slice(0, 20).map(shownName).join(', ') + (columns.length > 20 ? ', …' : '');
   throw new MappingError(
-    `${place}: there is no column ${name}; ${file} has ${shown}${suggestion(name, columns)}`,
+    `${place}: there is no column ${shownName(name)}; ${file} has ${shown}${suggestion(name, columns)}`,
   );
 }
 

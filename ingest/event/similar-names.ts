@@ -3,8 +3,11 @@ export function suggestion(name: string, names: readonly string[]): string {
   const wanted = plain(name);
   const most = Math.max(1, Math.floor(wanted.length / 4));
   const found = names.filter((each) => edits(wanted, plain(each)) <= most).slice(0, 3);
-  return found.length > 0 ? `; did you mean ${found.join(' or ')}?` : '';
+  return found.length > 0 ? `; did you mean ${found.map(shownName).join(' or ')}?` : '';
 }
+
+/** With quotes around it where blanks begin or end it, which nobody would see. */
+export const shownName = (name: string): string => (name === name.trim() ? name : JSON.stringify(name));
 
 const plain = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');
 

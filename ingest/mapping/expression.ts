@@ -24,7 +24,7 @@ export function parseExpression(source: string): Expression {
   for (const { 0: all, groups = {} } of source.trim().matchAll(token)) {
     if (groups.comment !== undefined) add(' ');
     else if (groups.column !== undefined) {
-      columns.push(groups.column.trim());
+      columns.push(groups.column);
       pieces.push('');
     } else if (groups.number !== undefined) {
       literals.push(all);

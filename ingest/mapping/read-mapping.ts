@@ -101,8 +101,10 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   const dates = flags.dates === undefined ? file.dates : checkedDates(flags.dates, '--dates');
   const delimiter =
     flags.delimiter === undefined ? file.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
+  const isGiven = (field: string) =>
+    isEventField(field) && (events ?? [{ sources }]).every((event) => event.sources.has(field));
   const open = Object.entries(fill_in)
-    .filter(([field]) => !(field === 'timezone' ? timezone : isEventField(field) && sources.has(field)))
+    .filter(([field]) => !(field === 'timezone' ? timezone : isGiven(field)))
     .map(([field, question]) => `${fileNamed(flags.mapping)}: fill_in.${field}: ${question}`);
   if (open.length > 0) throw new MappingError(open.join('\n'));
   return {

@@ -18,30 +18,31 @@ export async function functionsIn(store: Store, expression: Expression): Promise
   await explain(store, `AST SELECT (${sql}\n)`);
   const columns = new Set(expression.columns.map(textName));
   const names = new Set<string>();
-  const unknown = new Set<string>();
-  const bound = new Set<string>();
+  // Lambdas that the line is in. Elsewhere their names would be columns of the loader or, behind IN, tables.
+  let lambdas: { readonly depth: number; readonly names: readonly string[] }[] = [];
   for (const [n, line] of lines.entries()) {
     if (n < 4) continue;
+    lambdas = lambdas.filter(({ depth }) => depth < depthOf(line));
     if (/ \(alias [^()]*\)(?: \(children \d+\))?$/.test(line)) return 'must not name a part of it with AS';
     const [, kind = '', rest = ''] = /^ *(\w+) ?(.*?)(?: \(children \d+\))?$/s.exec(line) ?? [];
     if (kind === 'Function') {
       names.add(rest);
-      if (rest === 'lambda') for (const name of parameters(lines, n)) bound.add(name);
+      if (rest === 'lambda') lambdas.push({ depth: depthOf(line), names: parameters(lines, n) });
     } else if (kind === 'Identifier') {
-      if (!columns.has(rest)) unknown.add(rest);
+      if (!columns.has(rest) && !lambdas.some(({ names }) => names.includes(rest)))
+        return `${rest} is no value; a column is written {${rest}}`;
     } else if (kind !== 'Literal' && kind !== 'ExpressionList') {
       return 'may hold functions, values and {columns}, no subquery, window or list of columns';
     }
   }
-  for (const name of unknown)
-    if (!bound.has(name)) return `${name} is no value; a column is written {${name}}`;
   return [...names];
 }
 
+const depthOf = (line = '') => line.length - line.trimStart().length;
+
 /** `x, y` of a lambda `(x, y) -> …`, whose line is the n-th. */
 function parameters(lines: readonly string[], n: number): string[] {
-  const depth = (line = '') => line.length - line.trimStart().length;
-  const end = lines.findIndex((line, m) => m > n + 3 && depth(line) <= depth(lines[n + 2]));
+  const end = lines.findIndex((line, m) => m > n + 3 && depthOf(line) <= depthOf(lines[n + 2]));
   return lines
     .slice(n + 3, end < 0 ? undefined : end)
     .flatMap((line) => /^ *Identifier (.*)$/.exec(line)?.[1] ?? []);

@@ -40,9 +40,11 @@ export class AzureService implements ObjectService {
 
   pageOf(xml: string): ListPage {
     const root = xmlOf(xml, 'EnumerationResults');
-    const objects = childrenOf(childrenOf(root, 'Blobs')[0], 'Blob').map((blob) => {
+    const objects = childrenOf(childrenOf(root, 'Blobs')[0], 'Blob').flatMap((blob) => {
       const [name] = childrenOf(blob, 'Name');
       const [properties] = childrenOf(blob, 'Properties');
+      // Of an account with a hierarchical namespace folders are listed, too.
+      if (textOf(properties, 'ResourceType') === 'directory') return [];
       const key = name?.text ?? '';
       return {
         key: name?.attributes.Encoded === 'true' ? decodeURIComponent(key) : key,

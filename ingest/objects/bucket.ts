@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { InputChanged } from '../input/input-error.ts';
+import { KeysFailed } from './keys/keys.ts';
 import type { ObjectService, ObjectVersion, Refusal } from './service.ts';
 import { bodyOf, ConnectionFailed, send, textOfBody } from './wire/http.ts';
 import { Patience, type PatienceOptions } from './wire/patience.ts';
@@ -47,6 +48,9 @@ export class Bucket {
     const url = () => this.#service.objectUrl(key);
     try {
       const { headers } = await this.#retrying(() => this.#ask('HEAD', url, {}, signal), signal);
+      // Of Azure, in an account with a hierarchical namespace.
+      const isFolder = headers['x-ms-resource-type'] === 'directory';
+      if (isFolder || headers['x-ms-meta-hdi_isfolder'] === 'true') return undefined;
       const size = Number(headers['content-length']);
       if (!headers.etag || !Number.isSafeInteger(size))
         throw new Error('the storage tells no size or no ETag');
@@ -103,6 +107,7 @@ export class Bucket {
   }
 
   async #wait(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
+    if (error instanceof KeysFailed) return patience.afterFailure(error, signal);
     if (!(error instanceof ConnectionFailed || error instanceof Busy)) throw error;
     const text = `the storage does not answer: ${error.message}`;
     await patience.afterFailure(
@@ -179,6 +184,8 @@ function advice(status: number, code: string): string {
   if (/Expired/.test(code)) return 'the keys have expired';
   if (/InvalidAccessKeyId|SignatureDoesNotMatch|AuthenticationFailed|InvalidToken|InvalidSecurity/.test(code))
     return 'the storage does not accept the keys';
+  if (/^(InvalidObjectState|BlobArchived|BlobBeingRehydrated)$/.test(code))
+    return 'the object is in an archive: restore it first';
   if (code === 'RequestTimeTooSkewed') return 'the clock of this machine is wrong';
   if (status === 401 || status === 403) return 'the keys do not give access to it';
   if (status >= 300 && status < 400)

@@ -70,8 +70,12 @@ export class S3Service implements ObjectService {
       etag: textOf(entry, 'ETag').replaceAll('"', ''),
       modified: new Date(textOf(entry, 'LastModified')),
     }));
-    const next = textOf(root, 'IsTruncated') === 'true' ? textOf(root, 'NextContinuationToken') : '';
-    return { objects, ...(next && { next }) };
+    if (textOf(root, 'IsTruncated') !== 'true') return { objects };
+    const next = textOf(root, 'NextContinuationToken');
+    // A store that knows only the first version of listings goes on in another way.
+    if (next === '')
+      throw new Error('the storage says that its listing goes on, and not where (ListObjectsV2)');
+    return { objects, next };
   }
 
   async mayPassNow({ status, code, region }: Refusal): Promise<boolean> {

@@ -9,6 +9,9 @@ import { afterAll, beforeAll } from 'vitest';
  */
 export function useBlobStorage(account: string, container: string, sas: string) {
   const blobs = new Map<string, Buffer>();
+  /** As an account with a hierarchical namespace has them: listed and found as empty blobs. */
+  const folders = new Set<string>();
+  const contentOf = (name: string) => (folders.has(name) ? Buffer.alloc(0) : blobs.get(name));
   const etag = (content: Buffer) => `0x${createHash('md5').update(content).digest('hex').toUpperCase()}`;
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
@@ -24,20 +27,21 @@ export function useBlobStorage(account: string, container: string, sas: string) 
     if (searchParams.get('comp') === 'list') {
       const prefix = searchParams.get('prefix') ?? '';
       const flat = searchParams.has('delimiter');
-      const names = [...blobs.keys()]
+      const names = [...blobs.keys(), ...folders]
         .sort()
         .filter((name) => name.startsWith(prefix) && !(flat && name.slice(prefix.length).includes('/')));
       const from = Number(searchParams.get('marker') ?? 0);
       const page = names.slice(from, from + 2).map((name) => {
-        const content = blobs.get(name) ?? Buffer.alloc(0);
-        return `<Blob><Name>${name.replaceAll('&', '&amp;')}</Name><Properties><Last-Modified>Sun, 01 Mar 2026 12:00:00 GMT</Last-Modified><Etag>${etag(content)}</Etag><Content-Length>${content.length}</Content-Length></Properties></Blob>`;
+        const content = contentOf(name) ?? Buffer.alloc(0);
+        const type = folders.has(name) ? 'directory' : 'file';
+        return `<Blob><Name>${name.replaceAll('&', '&amp;')}</Name><Properties><Last-Modified>Sun, 01 Mar 2026 12:00:00 GMT</Last-Modified><Etag>${etag(content)}</Etag><ResourceType>${type}</ResourceType><Content-Length>${content.length}</Content-Length></Properties></Blob>`;
       });
       const next = from + 2 < names.length ? from + 2 : '';
       return void response.end(
         `\ufeff<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>${page.join('')}</Blobs><NextMarker>${next}</NextMarker></EnumerationResults>`,
       );
     }
-    const content = blobs.get(key.join('/'));
+    const content = contentOf(key.join('/'));
     if (!content) return refuse(404, 'BlobNotFound');
     const tag = `"${etag(content)}"`;
     if (request.headers['if-match'] && request.headers['if-match'] !== tag)
@@ -46,6 +50,7 @@ export function useBlobStorage(account: string, container: string, sas: string) 
     const part = start === undefined ? content : content.subarray(Number(start), Number(end) + 1);
     response.writeHead(start === undefined ? 200 : 206, {
       ...{ etag: tag, 'content-length': part.length, 'last-modified': 'Sun, 01 Mar 2026 12:00:00 GMT' },
+      ...(folders.has(key.join('/')) && { 'x-ms-meta-hdi_isfolder': 'true' }),
       ...(start !== undefined && { 'content-range': `bytes ${start}-${end}/${content.length}` }),
     });
     response.end(request.method === 'HEAD' ? undefined : part);
@@ -57,6 +62,7 @@ export function useBlobStorage(account: string, container: string, sas: string) 
   });
   return {
     blobs,
+    folders,
     get endpoint() {
       return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     },

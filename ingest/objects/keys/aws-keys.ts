@@ -1,5 +1,5 @@
 import { keysOfContainer, keysOfMachine, keysOfWebIdentity } from './endpoints.ts';
-import { KeptKeys, type Keys } from './keys.ts';
+import { KeptKeys, type Keys, KeysFailed } from './keys.ts';
 import { profileOf } from './profile.ts';
 
 /** Where the tools of AWS look for keys, in their order. */
@@ -18,11 +18,15 @@ const sources: readonly ((env: NodeJS.ProcessEnv, region: string) => Promise<Key
 
 /** @throws an error that says where keys were looked for */
 export function awsKeys(env: NodeJS.ProcessEnv, region: string): KeptKeys {
+  let had = false;
   return new KeptKeys(async () => {
     for (const source of sources) {
       const keys = await source(env, region);
+      had ||= keys !== undefined;
       if (keys) return keys;
     }
+    // That of a machine is the last of them, and the only one whose silence may mean that it is not there.
+    if (had) throw new KeysFailed('the instance endpoint of EC2 does not answer');
     throw new Error(
       'there are no keys to read it with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; no web identity, container or instance gives any either',
     );

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { childrenOf, textOf, xmlOf } from '../wire/xml.ts';
-import type { Keys } from './keys.ts';
+import { type Keys, KeysFailed } from './keys.ts';
 
 /** A token of somebody else's that a role trusts, as pods of Kubernetes have it. */
 export interface WebIdentity {
@@ -90,15 +90,19 @@ export async function keysOfMachine(env: NodeJS.ProcessEnv): Promise<Keys | unde
   return keysIn(what, () => JSON.parse(text));
 }
 
-/** @throws an error without any of what was sent or answered, which may be secret */
+/** @throws {KeysFailed}, or an error that stays; without any of what was sent or answered, which may be secret */
 async function asked(what: string, url: string | URL, init: RequestInit): Promise<string> {
   const signal = AbortSignal.timeout(answerWithinMs);
-  const answer = await fetch(url, { ...init, redirect: 'error', signal }).catch((error: Error) => {
-    throw new Error(`${what} does not answer (${error.name})`);
+  const answered = fetch(url, { ...init, redirect: 'error', signal }).then(async (answer) => ({
+    status: answer.status,
+    text: await answer.text(),
+  }));
+  const { status, text } = await answered.catch((error: Error) => {
+    throw new KeysFailed(`${what} does not answer (${error.name})`);
   });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${what} gives no keys (${answer.status})`);
-  return text;
+  if (status >= 200 && status < 300) return text;
+  const message = `${what} gives no keys (${status})`;
+  throw status === 429 || status >= 500 ? new KeysFailed(message) : new Error(message);
 }
 
 interface GivenKeys {

@@ -7,14 +7,21 @@ export interface Keys {
   readonly expiresAt?: number;
 }
 
+/** No keys came this time: another attempt may get some. */
+export class KeysFailed extends Error {}
+
 /** New ones are fetched so long before the old ones expire. */
 const renewBeforeMs = 5 * 60_000;
+/** Where that fails while the old ones hold, it is tried again so much later. */
+const tryAgainMs = 10_000;
 
 /** Keys from where they come, kept until they expire. */
 export class KeptKeys {
   readonly #fetch: () => Promise<Keys>;
-  #kept: Promise<Keys> | undefined;
+  #kept: Keys | undefined;
   #until = 0;
+  /** Callers that come meanwhile wait for the same keys. */
+  #fetching: Promise<Keys> | undefined;
 
   constructor(fetch: () => Promise<Keys>) {
     this.#fetch = fetch;
@@ -22,24 +29,31 @@ export class KeptKeys {
 
   readonly get = async (): Promise<Keys> => {
     if (this.#kept && Date.now() < this.#until) return this.#kept;
-    // Callers that come meanwhile wait for the same keys.
-    this.#until = Number.POSITIVE_INFINITY;
-    this.#kept = this.#fetch();
+    this.#fetching ??= this.#fetched().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  };
+
+  async #fetched(): Promise<Keys> {
     try {
-      const { expiresAt = Number.POSITIVE_INFINITY } = await this.#kept;
+      this.#kept = await this.#fetch();
+      const { expiresAt = Number.POSITIVE_INFINITY } = this.#kept;
       // Of keys that are short-lived anyway half of their life.
       const left = expiresAt - Date.now();
       this.#until = expiresAt - Math.min(renewBeforeMs, left / 2);
-      return await this.#kept;
+      return this.#kept;
     } catch (error) {
-      this.#until = 0;
-      throw error;
+      const kept = this.#kept;
+      if (!kept?.expiresAt || kept.expiresAt <= Date.now()) throw error;
+      this.#until = Math.min(kept.expiresAt, Date.now() + tryAgainMs);
+      return kept;
     }
-  };
+  }
 
   /** Lets go of those that are not accepted any more. */
   readonly renew = (): boolean => {
-    this.#until = 0;
+    this.#kept = undefined;
     return true;
   };
 }

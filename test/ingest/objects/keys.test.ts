@@ -3,8 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { awsKeys } from '../../../ingest/objects/keys/aws-keys.ts';
+import { KeysFailed } from '../../../ingest/objects/keys/keys.ts';
 import { regionOf } from '../../../ingest/objects/keys/profile.ts';
 
 /** Keys come from where the tools of AWS look for them, in their order. */
@@ -13,12 +14,18 @@ let home = '';
 let origin = '';
 const asked: string[] = [];
 let expiresInMs = 3_600_000;
+/** Every endpoint answers with this, which says that it is too busy. */
+let busy: number | undefined;
 /** What the endpoints of containers, instances and of the token service answer. */
 const server = createServer(async (request, response) => {
   let body = '';
   for await (const data of request) body += data;
   const { method, url = '', headers } = request;
   asked.push(`${method} ${url}`);
+  if (busy !== undefined) {
+    response.statusCode = busy;
+    return void response.end();
+  }
   const given = {
     AccessKeyId: `key-${asked.length}`,
     SecretAccessKey: 'secret',
@@ -67,7 +74,9 @@ beforeAll(async () => {
 beforeEach(() => {
   asked.length = 0;
   expiresInMs = 3_600_000;
+  busy = undefined;
 });
+afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   server.close();
   await rm(home, { recursive: true });
@@ -129,6 +138,42 @@ test('keys are kept, fetched again before they expire, and when they are not acc
   const expired = await keys.get();
   expect((await keys.get()).accessKeyId).not.toBe(expired.accessKeyId);
 });
+
+test.each<[string, () => Record<string, string>, RegExp]>([
+  ['container', container, /^the endpoint of the container .* gives no keys \(429\)$/],
+  [
+    'instance',
+    () => ({ ...instance(), AWS_EC2_METADATA_DISABLED: 'false' }),
+    /^the instance endpoint of EC2 does not answer$/,
+  ],
+])(
+  'where the endpoint of the %s is too busy for new keys, the old ones go on while they hold',
+  async (_, env, message) => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    const keys = awsKeys({ ...without, ...env() }, 'eu-west-1');
+    const first = await keys.get();
+    vi.setSystemTime(Date.now() + 3_500_000);
+    busy = 429;
+    expect(await keys.get()).toBe(first);
+    busy = undefined;
+    // It is not asked again at once.
+    expect(await keys.get()).toBe(first);
+    vi.setSystemTime(Date.now() + 60_000);
+    const second = await keys.get();
+    expect(second.accessKeyId).not.toBe(first.accessKeyId);
+    vi.setSystemTime(Date.now() + 3_700_000);
+    busy = 429;
+    const failed = keys.get();
+    await expect(failed).rejects.toThrow(KeysFailed);
+    await expect(failed).rejects.toThrow(message);
+    // Nor do those that are not accepted any more.
+    busy = undefined;
+    await keys.get();
+    keys.renew();
+    busy = 429;
+    await expect(keys.get()).rejects.toThrow(message);
+  },
+);
 
 test.each<[string, () => Record<string, string>, RegExp]>([
   ['nothing', () => ({}), /there are no keys to read it with: set AWS_ACCESS_KEY_ID/],

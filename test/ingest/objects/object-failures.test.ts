@@ -84,6 +84,15 @@ test('a bucket that is not there is named', async () => {
   );
 });
 
+test('an object that lies in an archive is to be restored', async () => {
+  await put('a.ndjson', lines(1));
+  storage.meet(({ headers }) => (headers.range ? { status: 403, code: 'InvalidObjectState' } : undefined));
+  await load([address('a.ndjson')]);
+  expect(failures.at(-1)).toBe(
+    `${address('a.ndjson')}: the object is in an archive: restore it first (403 InvalidObjectState)`,
+  );
+});
+
 const busy: readonly Fault[] = [
   { status: 503, code: 'SlowDown' },
   { status: 429, code: 'TooManyRequests' },
@@ -100,6 +109,26 @@ test('a store that throttles and breaks connections is asked again, and gives al
   const results = await load([address('*')]);
   expect(results.map(({ rows }) => rows)).toEqual([13_000, 100_000]);
   expect(await loader.counted()).toBe(113_000);
+});
+
+test('a listing that goes on without saying where is refused', async () => {
+  await put('a.ndjson', lines(1));
+  const body = `<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker><Contents><Key>${account}/a.ndjson</Key></Contents></ListBucketResult>`;
+  storage.meet(({ path }) => (path.includes('list-type=2') ? { body } : undefined));
+  await expect(load([address('*')])).rejects.toThrow('says that its listing goes on, and not where');
+});
+
+test('an endpoint of keys that throttles is asked again', async () => {
+  await put('a.ndjson', lines(1));
+  const keys = { AccessKeyId: 'S3RVER', SecretAccessKey: 'S3RVER' };
+  const answers: Fault[] = [{ status: 429, code: 'Throttled' }, { body: JSON.stringify(keys) }];
+  storage.meet(({ path }) => (path === '/keys' ? answers.shift() : undefined));
+  const env = {
+    HOME: '/nonexistent',
+    AWS_CONTAINER_CREDENTIALS_FULL_URI: `${storage.endpoint}/keys`,
+  };
+  await load([address('a.ndjson')], { env });
+  expect(await loader.counted()).toBe(1);
 });
 
 test('a body that breaks off is read on behind what has come', async () => {

@@ -80,6 +80,11 @@ test('buckets of Google and containers of Azure are read in the same way', async
   };
   const all = await ingestBlobs('**');
   expect(JSON.parse(all.stdout)).toMatchObject({ files: 6, rows: 400_010, repeated_rows: 0 });
+  for (const folder of ['', '/in & out', '/spark.ndjson']) azure.folders.add(account + folder);
+  const withFolders = await ingestBlobs('**');
+  expect(JSON.parse(withFolders.stdout)).toMatchObject({ files: 6, rows: 0, repeated_rows: 400_010 });
+  const folder = await ingestBlobs('in & out');
+  expect(JSON.parse(folder.stdout)).toMatchObject({ files: 5, rows: 0, repeated_rows: 10 });
   const wrong = await ingestBlobs('*', { AZURE_STORAGE_SAS_TOKEN: sas.replace('hidden', 'wrong') });
   expect(wrong.stderr.trim()).toBe(
     `error: az://network/logs/${account}/*: the storage does not accept the keys (403 AuthenticationFailed)`,

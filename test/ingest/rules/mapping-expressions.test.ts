@@ -104,6 +104,17 @@ describe('expressions', () => {
     expect((await computed({ device: 'lower({{Kind}})' }, text, 'device')).events).toEqual([['mobile']]);
   });
 
+  test('blanks at the ends of a name are of the column where it has them, and else of the braces', async () => {
+    const text = 'Day,Cost , Device,impressions\n2026-03-01,12,TV,1\n2026-03-01,,TV,1\n';
+    const flags = {
+      ...(await inFile({ expressions: { spend: '{Cost } / 100', device: 'lower({ Device})' } })),
+    };
+    const mapping = { ...flags, map: [day], where: "{ Day } != '' AND {Cost } != ''", ignoreUnknown: true };
+    const { events, leftOut } = await loadText(mapping, text, 'toString(spend), device');
+    expect(events).toEqual([['0.12', 'tv']]);
+    expect(leftOut).toBe(1);
+  });
+
   test('braces in text, quotes in names, lambdas and comments', async () => {
     const expressions = {
       device: "if(match({it's \"x\"}, '^[a-z]{2}$'), '{it}', 'it''s\\'') -- {no column}",
@@ -160,6 +171,8 @@ describe('refused before anything is sent', () => {
     '`at_line`',
     'sum({A})',
     'count() OVER ()',
+    "arrayExists(`system.one` -> `system.one` = '1', ['1']) AND {A} IN system.one",
+    "arrayExists(`system.one` -> `system.one` = '1', ['1']) AND notNullIn({A}, system.one)",
     "arrayReduce('sum', [1])",
     'rand()',
     'now()',

@@ -119,6 +119,9 @@ describe('refused before anything is sent', () => {
     await expect(loadText(mapping, text, '1')).rejects.toThrow(
       /^ads.json: expressions.spend: there is no column Cost micro; .*\.csv has event_time, Cost micros, impressions; did you mean Cost micros\?$/,
     );
+    await expect(loadText(mapping, 'event_time,Cost micro ,impressions\n', '1')).rejects.toThrow(
+      /there is no column Cost micro; .*\.csv has event_time, "Cost micro ", impressions; did you mean "Cost micro "\?$/,
+    );
   });
 });
 

@@ -54,6 +54,17 @@ test.each([
   });
 });
 
+test('what is to be filled in is given where each event has it', async () => {
+  const [click, conversion] = mapping.events;
+  const own = { ...conversion, set: { ...conversion?.set, spend: '0', advertiser_id: 'a' }, expressions: {} };
+  const whose = (events: object[]) =>
+    inFile({ ...mapping, events, fill_in: { advertiser_id: 'whose?' } }, 'ads.json');
+  expect(await refusal(await whose([{ ...click, map: { ...click?.map, advertiser_id: 'ad' } }, own]))).toBe(
+    'nothing',
+  );
+  expect(await refusal(await whose([click ?? {}, own]))).toBe('ads.json: fill_in.advertiser_id: whose?');
+});
+
 test('of Parquet, with times of the file in another zone than those without one', async () => {
   await files.writeByDuckDb(
     'e.parquet',
