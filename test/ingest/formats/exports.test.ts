@@ -41,3 +41,20 @@ describe('TSV', () => {
     },
   );
 });
+
+describe.each([
+  [',', 'csv'],
+  ['\t', 'tsv'],
+])('line ends in quotes, between cells %j', (delimiter, ending) => {
+  const table = (...rows: readonly (readonly string[])[]) =>
+    rows.map((row) => `${row.join(delimiter)}\r\n`).join('');
+  const fields = 'toUInt32(impressions), toString(spend)';
+
+  test('in the name of a column, as Excel writes them', async () => {
+    const header = ['event_time', '"Spend\n""net"" (USD)"', '"impressions"'];
+    const text = table(header, ['2026-09-01', '0.5', '1'], ['2026-09-01', 'x', '2']);
+    const { events, rejected } = await loadText({ map: ['spend=Spend\n"net" (USD)'] }, text, fields, ending);
+    expect(events).toEqual([[1, '0.5']]);
+    expect(rejected).toEqual([expect.stringMatching(/^4 spend must be/)]);
+  });
+});
