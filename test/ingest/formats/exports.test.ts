@@ -57,4 +57,15 @@ describe.each([
     expect(events).toEqual([[1, '0.5']]);
     expect(rejected).toEqual([expect.stringMatching(/^4 spend must be/)]);
   });
+
+  test('in the first record of a file without a header', async () => {
+    const text = table(['2026-09-01', '"a\n\nb"', '1'], ['2026-09-01', 'c', 'x'], ['2026-09-01', 'd', '2']);
+    const flags = { header: false, map: ['event_time=1', 'creative_id=2', 'impressions=3'] };
+    const { events, rejected } = await loadText(flags, text, 'toUInt32(impressions), creative_id', ending);
+    expect(events).toEqual([
+      [1, 'a\n\nb'],
+      [2, 'd'],
+    ]);
+    expect(rejected).toEqual([expect.stringMatching(/^4 impressions must be/)]);
+  });
 });
