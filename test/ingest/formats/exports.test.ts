@@ -1,8 +1,9 @@
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 /** Files as sheets, ad platforms and databases write them. */
-const { loadText } = useMappedLoads();
+const { db, loadText } = useMappedLoads();
 
 describe('TSV', () => {
   const header = 'event_time\tcreative_id\timpressions';
@@ -23,6 +24,28 @@ describe('TSV', () => {
     const stored = ['C:\\temp', 'a\tb\nc', '"open', ''];
     expect(events).toEqual(stored.map((text, n) => [2 ** n, text]));
     expect(rejected).toEqual(['6  a backslash in the record begins no escape of a dump']);
+  });
+
+  test('escapes of ClickHouse: as it writes every character, and \\0 is a NUL', async () => {
+    const characters = String.fromCharCode(...Array.from({ length: 127 }, (_, n) => n + 1));
+    const { stream } = await db.store.exec({
+      query: "SELECT {text:String}, 'it\\'s', '\\'', '\\\\\\'\\\\', 'a\\0b' FORMAT TabSeparated",
+      query_params: { text: characters },
+    });
+    const [all = '', ...cells] = (await text(stream)).trimEnd().split('\t');
+    const { events, rejected } = await loadText(
+      { escapes: true },
+      table(all, ...cells, '\\"\\v\\\\v\\\\0', '\\0', '\\\\\\q'),
+      creatives,
+      'tsv',
+    );
+    const stored = [characters, "it's", "'", "\\'\\", undefined, '"\v\\v\\0'];
+    expect(events).toEqual(stored.flatMap((each, n) => (each === undefined ? [] : [[2 ** n, each]])));
+    expect(rejected).toEqual([
+      '6  the record holds a NUL byte',
+      '8  the record holds a NUL byte',
+      '9  a backslash in the record begins no escape of a dump',
+    ]);
   });
 
   test.each([
