@@ -76,7 +76,7 @@ export class LineReader {
 
   async takeHeader(): Promise<Buffer> {
     if (!(await this.skipBlankLines())) return Buffer.alloc(0);
-    const header = Buffer.from(await this.peekLine());
+    const header = Buffer.from(await this.peekRecord());
     await this.take(header.length);
     return header;
   }
@@ -105,6 +105,12 @@ export class LineReader {
     return this.#buffer.subarray(0, trimEnd(this.#buffer, end));
   }
 
+  /** The record that begins here, without its end. */
+  async peekRecord(): Promise<Buffer> {
+    const end = await this.#recordEnd(1 << 16);
+    return this.#buffer.subarray(0, trimEnd(this.#buffer, end));
+  }
+
   /** The next `length` bytes if they end where a line ends, else undefined. */
   async peekLines(length: number): Promise<Buffer | undefined> {
     await this.#fill(length + 1);
@@ -129,15 +135,15 @@ export class LineReader {
   /** Bytes of the record that begins here, which ends beyond the limit, or with the file and without a line end. */
   async lengthOfRecord(limit: number): Promise<number> {
     if (this.#buffer.length < limit) return this.#buffer.length;
-    return trimEnd(this.#buffer, await this.#recordEnd(limit));
+    return trimEnd(this.#buffer, await this.#recordEnd(limit + maxQuotedBytes));
   }
 
-  /** Position of the end of the record that begins here. */
-  async #recordEnd(limit: number): Promise<number> {
+  /** Position of the end of the record that begins here, which is looked for in so many bytes first. */
+  async #recordEnd(bytes: number): Promise<number> {
     const line = await this.#lineEnd();
     if (!this.#quotedWithin(line)) return line;
     // A record may hold several long cells in quotes.
-    for (let size = limit + maxQuotedBytes; ; size *= 2) {
+    for (let size = bytes; ; size *= 2) {
       await this.#fill(size);
       let first = -1;
       scanRecords(this.#buffer, 0, this.#buffer.length, {

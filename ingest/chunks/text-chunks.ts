@@ -15,10 +15,10 @@ export interface TextFormat extends TextReading {
   /** Between cells, where quoted ones may hold line ends; absent: a record is a line. One byte. */
   readonly quotedDelimiter?: string;
   /**
-   * How records become fields, from the first line: that of the header, or without one the first record.
+   * How records become fields, from the first record, which is the header if there is one.
    * @throws {InputError} for columns that do not fit
    */
-  readonly readerOf: (firstLine: string) => (framing: Framing, plainCells: boolean) => RecordSource;
+  readonly readerOf: (firstRecord: string) => (framing: Framing, plainCells: boolean) => RecordSource;
 }
 
 /** @throws {InputError} for an input that cannot be read or whose columns do not fit */
@@ -38,16 +38,17 @@ export async function openText(
     const names = header ? await reader.takeHeader() : Buffer.alloc(0);
     const chain = new ChunkChain(reading, names);
     await reader.skipLines(reading.channel?.known ?? 0);
-    const first = (await reader.skipBlankLines()) ? await reader.peekLine() : undefined;
-    const firstLine = names.length > 0 ? names : first;
-    if (firstLine === undefined && reading.skipLines > 0)
+    const hasRecords = await reader.skipBlankLines();
+    const firstRecord = `${hasRecords && names.length === 0 ? await reader.peekRecord() : names}`;
+    const first = hasRecords ? await reader.peekLine() : undefined;
+    if (firstRecord === '' && reading.skipLines > 0)
       reading.warn(`${input.name}: nothing stands behind the ${reading.skipLines} lines that are left out`);
     const chunked = {
       ...{ file: input.name, source, reader },
       chunkBytes: chunkBytes ?? (source.readAgain ? mostChunkBytes : mostHeldBytes),
       pieceBytes: options.pieceBytes ?? pieceBytes,
     };
-    const sourceOf = firstLine && readerOf(firstLine.toString());
+    const sourceOf = firstRecord && readerOf(firstRecord);
     return {
       begins: first ? chain.lock(first) : '',
       close: () => source.close(),

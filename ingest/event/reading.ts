@@ -172,10 +172,11 @@ function noValue(field: EventField): string {
 /** @throws {InputError} that names all columns which nothing reads */
 function requireKnown(file: string, unknown: readonly string[]): void {
   if (unknown.length === 0) return;
+  const [name] = unknown;
   const what =
     unknown.length === 1
-      ? `column ${unknown[0]} is not a field of an event`
-      : `columns ${unknown.join(', ')} are not fields of an event`;
+      ? `${name === '' ? 'a column without a name' : `column ${name}`} is not a field of an event`
+      : `columns ${unknown.map((each) => each || '(without a name)').join(', ')} are not fields of an event`;
   throw new InputError(
     `${file}: ${what}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${unknown.length === 1 ? 'it' : 'them'} out`, true)}`,
   );

@@ -12,10 +12,12 @@ export const blankCells: CellRules = {
   ) => `SELECT at_line, record, if(${matches(`replaceRegexpAll(spaced, ${quoted(cell)}, '')`, '[^ \\t]')}, emptyArrayString(),
         arrayMap(cell -> if(${matches('cell', '^["\\[]')}, substring(cell, 2, length(cell) - 2), cell), extractAll(spaced, ${quoted(cell)}))) AS cells
       FROM (SELECT *, concat(' ', record) AS spaced FROM (${records}))`,
-  rule: {
-    broken: 'empty(cells)',
-    reason: 'a quote or a bracket in the record is not closed, or text follows a closing one',
-  },
+  rules: [
+    {
+      broken: 'empty(cells)',
+      reason: 'a quote or a bracket in the record is not closed, or text follows a closing one',
+    },
+  ],
 };
 
 /** The cells of a line, up to one that is not closed. */

@@ -8,9 +8,9 @@ import { records, structureOf, unreadable } from './text-records.ts';
 
 /** How a format takes records apart. */
 export interface CellRules {
-  /** Adds `cells` to a SELECT of records; none, or one that breaks `rule`, where a record is broken. */
+  /** Adds `cells` to a SELECT of records; none, or one that breaks a rule, where a record is broken. */
   readonly cells: (records: string) => string;
-  readonly rule: Rule;
+  readonly rules: readonly Rule[];
 }
 
 /**
@@ -32,7 +32,7 @@ export function cellsReader(
   // Below a table may stand what is no record, such as a copyright. A cell that is missing may be any but the first.
   const tells = condition?.columns.every((name) => columns.indexOf(name) === 0) ? condition.holds : 'true';
   const wanted = columns.length;
-  return (framing, { cells, rule }) => ({
+  return (framing, { cells, rules }) => ({
     format: framing === 'lines' ? 'LineAsString' : 'RowBinary',
     select: mapping.compute(
       `SELECT *, ${textsOf('cells')} AS texts, emptyArrayString() AS unknown FROM (${cells(records(framing))})`,
@@ -43,7 +43,7 @@ export function cellsReader(
     typedOf: () => undefined,
     rules: [
       ...unreadable,
-      rule,
+      ...rules,
       {
         // Delimiters at the end of a record hold nothing.
         broken: `length(cells) != ${wanted} AND notEmpty(cells) AND if(length(cells) < ${wanted}, ${tells}, arrayExists(cell -> cell != '', arraySlice(cells, ${wanted + 1})))`,

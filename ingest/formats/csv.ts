@@ -46,10 +46,12 @@ function cellFormat(name: string, own: string, mediaType: string): Format {
 function quotedCells(delimiter: string, plainCells: boolean): CellRules {
   return {
     cells: (records) => (plainCells ? plainCsvCells : csvCells)(records, delimiter),
-    rule: {
-      broken: 'empty(cells)',
-      reason: 'a quote in the record is not closed, or text follows a closing quote',
-    },
+    rules: [
+      {
+        broken: 'empty(cells)',
+        reason: 'a quote in the record is not closed, or text follows a closing quote',
+      },
+    ],
   };
 }
 

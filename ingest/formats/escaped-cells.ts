@@ -1,23 +1,32 @@
 import { quoted } from '../../clickhouse/quoted.ts';
 import type { CellRules } from './cells.ts';
+import { nulReason } from './text-records.ts';
+
+/** What stands behind a backslash, and for what. ClickHouse escapes apostrophes, too. */
+const escapes = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v', "'": "'", '"': '"', '/': '/' };
 
 /**
- * Cells as databases dump them: without quotes, with backslash escapes. Their escapes are those of JSON, and of the
- * delimiter, as MySQL writes it; a cell whose escapes cannot be read becomes a NUL, which no cell is.
+ * Cells as databases dump them: without quotes, with backslash escapes, also of the delimiter, as MySQL writes it. A cell
+ * whose escapes cannot be read becomes a NUL, which no cell is.
  */
 export function escapedCells(delimiter: string): CellRules {
   const split = (record: string) => `splitByChar(${quoted(delimiter)}, ${record})`;
-  const code = `\\u${delimiter.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  // A backslash that is escaped escapes nothing; meanwhile it is a NUL.
+  // A backslash that is escaped escapes nothing; meanwhile it is a NUL, and a delimiter that is escaped one behind a backslash.
   const paired = `replaceAll(record, ${quoted('\\\\')}, '\\0')`;
-  const outside = `replaceAll(${paired}, ${quoted(`\\${delimiter}`)}, ${quoted(code)})`;
-  const inside = `replaceAll(replaceAll(cell, '\\0', ${quoted('\\\\')}), '"', '\\\\"')`;
-  const unescaped = `ifNull(JSONExtract(concat('"', ${inside}, '"'), 'Nullable(String)'), '\\0')`;
+  const outside = `replaceAll(${paired}, ${quoted(`\\${delimiter}`)}, '\\\\\\0')`;
+  const unescaped = Object.entries(escapes).reduce(
+    (cell, [escaped, text]) => `replaceAll(${cell}, ${quoted(`\\${escaped}`)}, ${quoted(text)})`,
+    `replaceAll(cell, '\\\\\\0', ${quoted(delimiter)})`,
+  );
   return {
     cells: (records) => `SELECT at_line, record, if(position(record, '\\\\') = 0, ${split('record')},
-        arrayMap(cell -> if(cell = '\\\\N' OR position(cell, '\\\\') + position(cell, '\\0') = 0, cell, ${unescaped}), ${split(outside)})) AS cells
+        arrayMap(cell -> if(position(cell, '\\\\') = 0 OR cell = '\\\\N', replaceAll(cell, '\\0', '\\\\'), '\\0'),
+          arrayMap(cell -> if(position(cell, '\\\\') = 0, cell, ${unescaped}), ${split(outside)}))) AS cells
       FROM (${records})`,
-    rule: { broken: "has(cells, '\\0')", reason: 'a backslash in the record begins no escape of a dump' },
+    rules: [
+      { broken: `has(cells, '\\0') AND position(${paired}, ${quoted('\\0')}) > 0`, reason: nulReason },
+      { broken: "has(cells, '\\0')", reason: 'a backslash in the record begins no escape of a dump' },
+    ],
   };
 }
 

@@ -1,13 +1,16 @@
 import { quoted } from '../../clickhouse/quoted.ts';
 import { matches } from '../event/sql.ts';
 
-/** Names in `a.b.0.c` that lead to a value, one in the other; a number is a place in a list. None where there is no dot. */
+const isPlace = (part = '') => /^[0-9]{1,9}$/.test(part);
+
+/**
+ * Names in `a.b.0.c` that lead to a value, one in the other; a number is a place in a list. None where there is no dot, and
+ * where a place comes first: a record is no list.
+ */
 function pathOf(name: string): readonly string[] {
   const path = name.split('.');
-  return path.length === 1 || path.includes('') ? [] : path;
+  return path.length === 1 || path.includes('') || isPlace(path[0]) ? [] : path;
 }
-
-const isPlace = (part: string) => /^[0-9]{1,9}$/.test(part);
 
 export function waysTo(name: string): string[][] {
   const path = pathOf(name).filter((part) => !isPlace(part));

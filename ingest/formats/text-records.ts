@@ -16,10 +16,12 @@ export function records(framing: Framing): string {
   return `SELECT at_line, if(endsWith(read, '\\r'), trim(TRAILING '\\r' FROM read), read) AS record FROM (${input}) WHERE record != ''`;
 }
 
+export const nulReason = 'the record holds a NUL byte';
+
 export const unreadable: readonly Rule[] = [
   {
     broken: 'NOT isValidUTF8(record)',
     reason: `the record is not valid UTF-8${optionHint('encoding', 'names another encoding: unload this load first')}`,
   },
-  { broken: "position(record, '\\0') > 0", reason: 'the record holds a NUL byte' },
+  { broken: "position(record, '\\0') > 0", reason: nulReason },
 ];

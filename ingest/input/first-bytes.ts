@@ -13,6 +13,9 @@ const readBy = (format: string, mediaType: string) =>
   hint(`--format ${format}`, `content-type ${mediaType}`, 'reads it');
 const saveAsCsv = 'save the sheet as "CSV UTF-8"';
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells packed data from text.
+const control = /[\x00-\x08\x0e-\x1f]/;
+
 /** First bytes of files that hold no text, and what to do with such a file. */
 const binaryFiles: readonly (readonly [start: string, advice: string])[] = [
   ['PAR1', `it is a Parquet file${readBy('parquet', 'application/vnd.apache.parquet')}`],
@@ -31,7 +34,8 @@ const binaryFiles: readonly (readonly [start: string, advice: string])[] = [
 /** Refuses what is known to hold no text. @throws {InputError} that says what it is, without the file's name */
 export function refuseBinary(head: Buffer): void {
   const found = binaryFiles.find(([start]) => startsWith(head, start));
-  if (!found) return;
+  // Text may begin with the same letters.
+  if (!found || !control.test(head.toString('latin1'))) return;
   const [start, advice] = found;
   // The names of its parts; the first of them stands close to the beginning.
   const isWorkbook = start.startsWith('PK') && (head.includes('[Content_Types].xml') || head.includes('xl/'));
@@ -108,8 +112,7 @@ function isText(head: Buffer): boolean {
   try {
     // The last character may be cut off.
     const text = new TextDecoder(name, { fatal: true }).decode(head, { stream: true });
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what tells packed data from text.
-    return !/[\x00-\x08\x0e-\x1f]/.test(text);
+    return !control.test(text);
   } catch {
     return false;
   }

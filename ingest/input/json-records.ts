@@ -138,7 +138,7 @@ class ArrayCutter {
   /** A byte outside of the array and of strings. */
   #step(byte: number): void {
     if (isBlank(byte)) return;
-    const looks = this.#place === 'before' && this.#depth === this.#found + 1;
+    const looks = this.#depth === this.#found + 1;
     if (this.#place === 'between') this.#beginText(byte);
     else if (looks && this.#name === 'found' && byte !== colon) this.#enter(byte);
     else if (byte === quote) {
@@ -148,7 +148,8 @@ class ArrayCutter {
     else if (byte === openArray || byte === openObject) this.#depth++;
     else if (byte === closeArray || byte === closeObject) {
       this.#depth--;
-      if (looks) throw this.#notFound(`there is no ${this.#member()}`);
+      if (looks && this.#place === 'before') throw this.#notFound(`there is no ${this.#member()}`);
+      if (looks) this.#found--;
       if (this.#depth === 0) this.#place = 'between';
     }
   }
@@ -179,6 +180,10 @@ class ArrayCutter {
     }
     if (this.#names.length < mostNames) this.#names.push(name);
     this.#name = name === this.#path[this.#found] ? 'found' : 'other';
+    // Behind the array each name of the path has been there.
+    if (this.#name === 'found' && this.#place === 'behind') {
+      throw new InputError(`records ${this.#path.join('.')}: ${this.#member()} appears twice in one object`);
+    }
   }
 
   /** The value of the name that was looked for begins. */

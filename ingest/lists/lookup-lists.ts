@@ -198,6 +198,7 @@ export async function loadLookupList(
       data: withoutEmptyLines(
         readInput(input, undefined, encoding === undefined || encoding === 'utf-8' ? {} : { encoding }),
         input.name,
+        list.columns,
         delimiter,
         begun,
       ),
@@ -243,6 +244,7 @@ const [lineFeed, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
 
 /**
  * The same text without its empty lines, which are no records. Those in quoted cells stay.
+ * @param columns those of the list, which CSV without any line is taken to name
  * @param delimiter between cells that may be quoted; absent: quotes mean nothing
  * @param begun takes the first piece of it
  * @throws {InputError} for a quote that is never closed: the rest of the file would be one cell
@@ -250,6 +252,7 @@ const [lineFeed, carriageReturn, quote] = [0x0a, 0x0d, 0x22];
 async function* withoutEmptyLines(
   text: AsyncIterable<Uint8Array>,
   file: string,
+  columns: readonly string[],
   delimiter: string | undefined,
   begun: Buffer[],
 ): AsyncGenerator<Uint8Array> {
@@ -275,6 +278,8 @@ async function* withoutEmptyLines(
     if (begun.length === 0 && length > 0) begun.push(Buffer.from(kept.subarray(0, length)));
     yield kept.subarray(0, length);
   }
+  // A list of nothing changes nothing. ClickHouse would look for the names of columns in it.
+  if (begun.length === 0 && delimiter !== undefined) yield Buffer.from(`${columns.join(delimiter)}\n`);
   if (inQuotes)
     throw new InputError(
       `${file}: nothing was loaded: the quote that opens in line ${quotedFrom} is never closed`,

@@ -1,8 +1,9 @@
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 /** Files as sheets, ad platforms and databases write them. */
-const { loadText } = useMappedLoads();
+const { db, loadText } = useMappedLoads();
 
 describe('TSV', () => {
   const header = 'event_time\tcreative_id\timpressions';
@@ -25,6 +26,28 @@ describe('TSV', () => {
     expect(rejected).toEqual(['6  a backslash in the record begins no escape of a dump']);
   });
 
+  test('escapes of ClickHouse: as it writes every character, and \\0 is a NUL', async () => {
+    const characters = String.fromCharCode(...Array.from({ length: 127 }, (_, n) => n + 1));
+    const { stream } = await db.store.exec({
+      query: "SELECT {text:String}, 'it\\'s', '\\'', '\\\\\\'\\\\', 'a\\0b' FORMAT TabSeparated",
+      query_params: { text: characters },
+    });
+    const [all = '', ...cells] = (await text(stream)).trimEnd().split('\t');
+    const { events, rejected } = await loadText(
+      { escapes: true },
+      table(all, ...cells, '\\"\\v\\\\v\\\\0', '\\0', '\\\\\\q'),
+      creatives,
+      'tsv',
+    );
+    const stored = [characters, "it's", "'", "\\'\\", undefined, '"\v\\v\\0'];
+    expect(events).toEqual(stored.flatMap((each, n) => (each === undefined ? [] : [[2 ** n, each]])));
+    expect(rejected).toEqual([
+      '6  the record holds a NUL byte',
+      '8  the record holds a NUL byte',
+      '9  a backslash in the record begins no escape of a dump',
+    ]);
+  });
+
   test.each([
     ['|', 'csv'],
     ['\t', 'tsv'],
@@ -40,4 +63,32 @@ describe('TSV', () => {
       });
     },
   );
+});
+
+describe.each([
+  [',', 'csv'],
+  ['\t', 'tsv'],
+])('line ends in quotes, between cells %j', (delimiter, ending) => {
+  const table = (...rows: readonly (readonly string[])[]) =>
+    rows.map((row) => `${row.join(delimiter)}\r\n`).join('');
+  const fields = 'toUInt32(impressions), toString(spend)';
+
+  test('in the name of a column, as Excel writes them', async () => {
+    const header = ['event_time', '"Spend\n""net"" (USD)"', '"impressions"'];
+    const text = table(header, ['2026-09-01', '0.5', '1'], ['2026-09-01', 'x', '2']);
+    const { events, rejected } = await loadText({ map: ['spend=Spend\n"net" (USD)'] }, text, fields, ending);
+    expect(events).toEqual([[1, '0.5']]);
+    expect(rejected).toEqual([expect.stringMatching(/^4 spend must be/)]);
+  });
+
+  test('in the first record of a file without a header', async () => {
+    const text = table(['2026-09-01', '"a\n\nb"', '1'], ['2026-09-01', 'c', 'x'], ['2026-09-01', 'd', '2']);
+    const flags = { header: false, map: ['event_time=1', 'creative_id=2', 'impressions=3'] };
+    const { events, rejected } = await loadText(flags, text, 'toUInt32(impressions), creative_id', ending);
+    expect(events).toEqual([
+      [1, 'a\n\nb'],
+      [2, 'd'],
+    ]);
+    expect(rejected).toEqual([expect.stringMatching(/^4 impressions must be/)]);
+  });
 });

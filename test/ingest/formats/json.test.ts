@@ -203,6 +203,15 @@ describe('members of members', () => {
     });
   });
 
+  test('a number that begins a name is no place in a list, for a record is none', async () => {
+    const flags = { map: [...map, 'spend=0.cost'], ignoreUnknown: true };
+    const costs = lines(nested(1, { '0.cost': 0.5 }), nested(2, { 0: { cost: 0.25 } }));
+    expect((await load(costs, flags)).events).toEqual([
+      [1, 'c1', '0.5', 'unknown'],
+      [2, 'c2', '0', 'unknown'],
+    ]);
+  });
+
   test('money keeps its digits, and an object is no text', async () => {
     const long = '{"ts":1767225600123,"imp":1,"campaign":{"id":"x"},"price":{"amount":123456789012.123456}}';
     const other = '{"ts":1767225600123,"imp":2,"campaign":{"id":{}},"price":{"amount":1}}';

@@ -224,6 +224,19 @@ test('an empty line in a list of names is no record', async () => {
   expect(await named('d.ndjson', `\n${lines.join('\n\n')}\n\n`)).toEqual([2, 'c1', 'c2']);
 });
 
+test.each([
+  ['empty.csv', ''],
+  ['header.csv', 'account_id,campaign_id,name\n'],
+  ['lines.tsv', '\r\n\n'],
+  ['empty.ndjson', ''],
+])('a list without records changes nothing and is no failure: %s', async (name, content) => {
+  const count = () => select(db.store, 'SELECT count() AS rows FROM campaigns');
+  const before = await count();
+  const path = await file(name, content);
+  expect(await loadLookupList(db.store, lookupLists.campaigns, new LocalFile(path))).toBe(0);
+  expect(await count()).toEqual(before);
+});
+
 test('packed standard input loads', async () => {
   const lines = ndjson(Array.from({ length: 300 }, () => event({ advertiser_id: account })));
   const { code, stderr } = await start(['ingest', 'events', '-'], gzipSync(lines)).ended;

@@ -122,6 +122,10 @@ describe('files that hold no text are refused with what to do', () => {
     await refused('e.csv.gz', gzipSync(content), reason);
   });
 
+  test.each(['PARENT_ACCOUNT', 'PAR1', 'BZh'])('text that begins with %s is read', async (name) => {
+    expect(await read('e.csv', `${name},Länge\n1,2\n`)).toBe(`${name},Länge\n1,2\n`);
+  });
+
   test('data that is packed twice', async () => {
     await refused(
       'e.csv.gz',

@@ -113,10 +113,26 @@ describe('what is not whole is refused', () => {
     ['[{"data":[]}]', 'the file is an array itself'],
     ['7', 'the file is no JSON object'],
     ['{"data":[]} x', 'more follows'],
+    ['{"data":[{"a":1}],"next":{"data":1},"data":[]}', 'records data: data appears twice in one object'],
+    ['{"data":[]}{"data":[],"d\\u0061ta":null}', 'data appears twice in one object'],
   ])('%s with --records data', async (text, message) => {
     expect(await refusal(text, ['data'])).toContain(message);
     expect(await refusal(text, ['data'])).not.toContain('|');
   });
+});
+
+test.each([
+  ['{"report":{"x":{"rows":[]},"rows":[{"a":1}],"x":"rows","rows":[]}}', 'report.rows appears twice'],
+  ['{"report":{"rows":[{"a":1}]},"x":[{"report":{}}],"report":{}}', 'report appears twice'],
+])('%s with --records report.rows', async (text, message) => {
+  expect(await refusal(text, ['report', 'rows'])).toContain(`records report.rows: ${message} in one object`);
+  expect(await refusal(text, ['report', 'rows'])).not.toContain('|');
+});
+
+test('the same name elsewhere is another member', async () => {
+  const text =
+    '{"rows":[],"report":{"rows":[{"a":1}],"report":[],"x":{"rows":[1]}},"x":{"report":0},"rows":2}';
+  expect(await linesOf(`${text}${text}`, ['report', 'rows'])).toEqual(['{"a":1}', '{"a":1}']);
 });
 
 test('answers one after another are pages of one file', async () => {

@@ -33,6 +33,13 @@ describe('fields from columns and constants', () => {
       'column CTR is not a field of an event',
     );
     expect((await loadText({ map: [day], ignoreUnknown: true }, text, '1')).events).toEqual([[1]]);
+    const nameless = text.replace(',CTR', ',');
+    await expect(loadText({ map: [day] }, nameless, '1')).rejects.toThrow(
+      ': a column without a name is not a field of an event',
+    );
+    await expect(loadText({ map: [day] }, text.replace(',CTR', ',CTR,'), '1')).rejects.toThrow(
+      ': columns CTR, (without a name) are not fields of an event',
+    );
   });
 
   test('another delimiter, no header, lines before the first', async () => {
