@@ -31,7 +31,7 @@ export interface Cluster {
 const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
 export const clusterName = 'adtally';
 
-/** On a busy machine the servers wait for each other. */
+/** On a busy machine a server answers late: the others wait 20 s for a connection, and ask no second server meanwhile. */
 const patience = ['default', 'reporter'].map(
   (profile) =>
     `<${profile}><connect_timeout_with_failover_ms>20000</connect_timeout_with_failover_ms><use_hedged_requests>0</use_hedged_requests></${profile}>`,

@@ -113,7 +113,13 @@ function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): v
 
 // Opened by name each time, because the engine rotates the same file.
 function log(dataDir: string, message: string): void {
-  appendFileSync(logFile(dataDir), `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`);
+  const line = `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`;
+  try {
+    appendFileSync(logFile(dataDir), line);
+  } catch {
+    // Its disk fails, too.
+    process.stderr.write(line);
+  }
 }
 
 function asError(error: unknown): Error {

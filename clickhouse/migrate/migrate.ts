@@ -148,7 +148,7 @@ async function requireKnownTimezone(store: Store, timezone: string): Promise<voi
   if (found.some(({ name }) => name === timezone)) return;
   const [known] = found;
   throw new MigrationError(
-    `REPORT_TIMEZONE=${timezone}: ClickHouse ${known ? `calls it ${known.name}` : 'knows no such time zone'}`,
+    `REPORT_TIMEZONE=${timezone}: ${known ? `write ${known.name}, as ClickHouse does` : 'ClickHouse knows no such time zone'}`,
   );
 }
 

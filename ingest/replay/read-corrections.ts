@@ -28,11 +28,12 @@ const ndjsonRow = z.object({
 });
 const csvRow = z.looseObject({ chunk: z.string().min(1), ...place });
 
-const stringOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*")|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+// A string that never ends is taken whole, too: JSON.parse refuses it.
+const stringOrNumber = /("[^"\\]*(?:\\.[^"\\]*)*"?)|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** A line with its numbers as strings: a number of JavaScript has 15 digits of an id or of an amount. */
+/** A line with its numbers as strings: a number of JavaScript has 15 digits of an id or of an amount. `12.0` is `12`. */
 function quoteNumbers(line: string): string {
-  return line.replace(stringOrNumber, (found, string) => string ?? `"${found}"`);
+  return line.replace(stringOrNumber, (found, string) => string ?? `"${found.replace(/\.0+$/, '')}"`);
 }
 
 /** @throws {InputError} where it is no text in Unicode; a replay has no option that says how else it is to be read */

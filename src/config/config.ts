@@ -43,7 +43,7 @@ const environment = z.object({
     // also shown in messages.
     .refine(
       isAddressAlone,
-      'has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+      'has more than protocol, host and port: user, password and database go into CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
     )
     .optional(),
   CLICKHOUSE_USER: z.string().default('default'),

@@ -87,7 +87,7 @@ test.each([
   'http://host:8123/pass-word',
 ])('an address that brings a user, a database or more is refused, and is not repeated: %s', (value) => {
   expect(refusal({ CLICKHOUSE_URL: value })).toBe(
-    'CLICKHOUSE_URL: has more than an address: use CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
+    'CLICKHOUSE_URL: has more than protocol, host and port: user, password and database go into CLICKHOUSE_USER, CLICKHOUSE_PASSWORD and CLICKHOUSE_DATABASE',
   );
 });
 

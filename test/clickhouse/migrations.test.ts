@@ -188,7 +188,7 @@ describe('the report time zone', () => {
       const { code, said } = await migrateInProcess({ REPORT_TIMEZONE: zone });
       expect([code, said]).toEqual([
         1,
-        expect.stringContaining(`REPORT_TIMEZONE=${zone}: ClickHouse calls it ${known}`),
+        expect.stringContaining(`REPORT_TIMEZONE=${zone}: write ${known}, as ClickHouse does`),
       ]);
     }
     await migrate(address, 'Europe/Vienna');

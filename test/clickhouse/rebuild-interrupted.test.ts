@@ -51,7 +51,7 @@ test('months stay as they are on a replica that has not filled what replaces the
   const shard = { store: db.store, part: { number: 1, layout } };
   const january = { month: 202601, from: '2026-01-01', to: '2026-01-31' };
   const exchanged = exchangeMonths(shard, 'campaigns_date', [january], newStaging()('campaigns_date'));
-  await expect(exchanged).rejects.toThrow(/^another replica has .*: run the same command again$/);
+  await expect(exchanged).rejects.toThrow(/^this replica lacks .*: run the same command again$/);
   expect(await content(db.store)).toEqual(before);
 });
 

@@ -43,10 +43,6 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.affinity }}
-affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
 {{- end }}
 
 {{- define "adtally.containerSecurity" -}}

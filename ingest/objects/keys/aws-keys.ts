@@ -18,15 +18,15 @@ const sources: readonly ((env: NodeJS.ProcessEnv, region: string) => Promise<Key
 
 /** @throws an error that says where keys were looked for */
 export function awsKeys(env: NodeJS.ProcessEnv, region: string): KeptKeys {
-  let had = false;
+  let hadOfMachine = false;
   return new KeptKeys(async () => {
     for (const source of sources) {
       const keys = await source(env, region);
-      had ||= keys !== undefined;
+      hadOfMachine ||= source === keysOfMachine && keys !== undefined;
       if (keys) return keys;
     }
     // That of a machine is the last of them, and the only one whose silence may mean that it is not there.
-    if (had) throw new KeysFailed('the instance endpoint of EC2 does not answer');
+    if (hadOfMachine) throw new KeysFailed('the instance endpoint of EC2 does not answer');
     throw new Error(
       'there are no keys to read it with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; no web identity, container or instance gives any either',
     );

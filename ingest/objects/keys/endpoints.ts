@@ -92,13 +92,14 @@ export async function keysOfMachine(env: NodeJS.ProcessEnv): Promise<Keys | unde
 
 /** @throws {KeysFailed}, or an error that stays; without any of what was sent or answered, which may be secret */
 async function asked(what: string, url: string | URL, init: RequestInit): Promise<string> {
+  if (!URL.canParse(`${url}`)) throw new Error(`the address of ${what} is not valid`);
   const signal = AbortSignal.timeout(answerWithinMs);
   const answered = fetch(url, { ...init, redirect: 'error', signal }).then(async (answer) => ({
     status: answer.status,
     text: await answer.text(),
   }));
   const { status, text } = await answered.catch((error: Error) => {
-    throw new KeysFailed(`${what} does not answer (${error.name})`);
+    throw new KeysFailed(`${what} does not answer (${Object(error.cause).code ?? error.name})`);
   });
   if (status >= 200 && status < 300) return text;
   const message = `${what} gives no keys (${status})`;
