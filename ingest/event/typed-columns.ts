@@ -115,6 +115,8 @@ export function typedColumns(
     settings: {
       ...(format === 'Parquet' && {
         input_format_parquet_allow_missing_columns: 1,
+        // Records are counted in the order of blocks, which row groups do not keep by themselves.
+        input_format_parquet_preserve_order: 1,
         // A day such as 0001-01-01 comes as the first one that there is, 1900-01-01, and does not end the statement.
         date_time_overflow_behavior: 'saturate',
       }),
