@@ -150,6 +150,7 @@ test('types of every kind are read, by a mapping and through nested records', as
         { name: 'campaign', type: ['null', 'string'] },
       ],
     },
+    parent: ['null', 'Event'],
     money: { type: 'fixed', name: 'Money', size: 5, logicalType: 'decimal', precision: 11, scale: 2 },
     share: 'float',
     sure: ['boolean', 'null'],
@@ -159,7 +160,7 @@ test('types of every kind are read, by a mapping and through nested records', as
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
     ...{ who: { account: Buffer.from(account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
-    ...{ share: 0.1, sure: true, tags: ['a', 'b'], more: { x: null } },
+    ...{ share: 0.1, sure: true, tags: ['a', 'b'], more: { x: null }, parent: null },
   };
   const bytes = await avroFile(schema, [
     record,
@@ -257,6 +258,13 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
     await refused(await avroFile(list, []), /column campaign_id is of type array; write it as plain values/);
     const union = recordOf({ ...fields, campaign_id: ['null', 'string', 'long'] });
     await refused(await avroFile(union, []), /column campaign_id is a union of string, long; write it as/);
+    const itself = recordOf({ ...fields, campaign_id: ['null', 'Event'] });
+    await refused(await avroFile(itself, []), /e\.avro: column campaign_id is a record within itself; write/);
+    const decimal = { type: 'bytes', logicalType: 'decimal', scale: 2 };
+    await refused(
+      await avroFile(recordOf({ ...fields, spend: decimal }), []),
+      /e\.avro: column spend is a decimal of precision 0 and scale 2; write/,
+    );
     await refused(await avroFile('long' as never, []), /its values are not records/);
   });
 });
