@@ -56,8 +56,9 @@ function fieldsOf(record: AvroObject, named: Named, space: string, path: string)
   const inner = own.name.slice(0, Math.max(0, own.name.lastIndexOf('.')));
   named.set(own.name, itself);
   const columns = (record.fields ?? []).flatMap(({ name, type }) => {
-    if (isRecord(type)) return fieldsOf(type, named, inner, `${path}${name}.`);
-    return [{ name: path + name, ...readingOf(type, named, inner) }];
+    const found = resolved(type, named, inner);
+    if (isRecord(found)) return fieldsOf(found, named, inner, `${path}${name}.`);
+    return [{ name: path + name, ...readingOf(found, named, inner) }];
   });
   named.set(own.name, own);
   return columns;
