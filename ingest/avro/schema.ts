@@ -33,47 +33,55 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
 
 /** The fields of the records that a schema describes. @throws {InputError} for one that describes no records */
 export function avroFields(file: string, schema: string): SchemaColumn[] {
-  const parsed = avroType.safeParse(jsonOf(file, schema));
-  if (!parsed.success) throw new InputError(`${file}: the schema in its header is no Avro schema`);
-  const root = parsed.data;
-  if (typeof root !== 'object' || Array.isArray(root) || root.type !== 'record') {
-    throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
+  try {
+    const root = avroType.parse(JSON.parse(schema));
+    if (isRecord(root)) return fieldsOf(root, new Map(), '', '');
+  } catch (cause) {
+    throw new InputError(`${file}: the schema in its header is no Avro schema`, { cause });
   }
-  return fieldsOf(root, new Map(), '', '');
+  throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
 }
 
-function jsonOf(file: string, schema: string): unknown {
-  try {
-    return JSON.parse(schema);
-  } catch (cause) {
-    throw new InputError(`${file}: the schema in its header is not JSON`, { cause });
-  }
-}
+const isRecord = (type: AvroType): type is AvroObject =>
+  typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
 
 /** Types by their full names, in the order in which the schema names them. */
 type Named = Map<string, AvroObject>;
 
+/** Stands for a record as long as its own fields are read. */
+const itself: AvroObject = { type: 'itself' };
+
 function fieldsOf(record: AvroObject, named: Named, space: string, path: string): SchemaColumn[] {
-  const inner = define(record, named, space);
-  return (record.fields ?? []).flatMap(({ name, type }) => {
-    const nested = typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
-    if (nested) return fieldsOf(type, named, inner, `${path}${name}.`);
-    return [{ name: path + name, ...readingOf(type, named, inner) }];
+  const own = define(record, named, space);
+  const inner = own.name.slice(0, Math.max(0, own.name.lastIndexOf('.')));
+  named.set(own.name, itself);
+  const columns = (record.fields ?? []).flatMap(({ name, type }) => {
+    const found = resolved(type, named, inner);
+    if (isRecord(found)) return fieldsOf(found, named, inner, `${path}${name}.`);
+    return [{ name: path + name, ...readingOf(found, named, inner) }];
   });
+  named.set(own.name, own);
+  return columns;
 }
 
-/** Notes a named type, and those within it; returns the namespace in it. */
-function define(type: AvroObject, named: Named, space: string): string {
-  const full = fullName(type.name ?? '', type.namespace ?? space);
-  named.set(full, type);
-  return full.slice(0, Math.max(0, full.lastIndexOf('.')));
+/** Notes a named type, and returns it under its full name, which is the same in every namespace. */
+function define(type: AvroObject, named: Named, space: string): AvroObject & { readonly name: string } {
+  const own = { ...type, name: fullName(type.name ?? '', type.namespace ?? space), namespace: '' };
+  named.set(own.name, own);
+  return own;
 }
 
 const fullName = (name: string, space: string) => (name.includes('.') || !space ? name : `${space}.${name}`);
 
+/** What a name stands for; any other type as it is. */
+const resolved = (type: AvroType, named: Named, space: string): AvroType =>
+  typeof type === 'string' ? (named.get(fullName(type, space)) ?? named.get(type) ?? type) : type;
+
 const unreadable = (called: string) => ({ read: undefined, called });
 
-function readingOf(type: AvroType, named: Named, space: string): Omit<SchemaColumn, 'name'> {
+function readingOf(given: AvroType, named: Named, space: string): Omit<SchemaColumn, 'name'> {
+  const type = resolved(given, named, space);
+  if (type === itself) return unreadable('a record within itself');
   if (Array.isArray(type)) {
     const readings = type.filter((each) => each !== 'null').map((each) => readingOf(each, named, space));
     const [only, ...others] = readings;
@@ -82,10 +90,7 @@ function readingOf(type: AvroType, named: Named, space: string): Omit<SchemaColu
     if (!only.read || readings.length === type.length) return only;
     return { ...only, read: { ...only.read, type: `Nullable(${only.read.type})` } };
   }
-  if (typeof type === 'string') {
-    const found = named.get(fullName(type, space)) ?? named.get(type);
-    return found ? readingOf(found, named, space) : plain(type, undefined);
-  }
+  if (typeof type === 'string') return plain(type, undefined);
   if (typeof type.type !== 'string') return readingOf(type.type, named, space);
   if (type.name !== undefined) define(type, named, space);
   if (type.type === 'record') {
@@ -119,9 +124,11 @@ function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, '
     case 'bytes':
     case 'fixed':
       if (logicalType !== 'decimal') return read('String');
-      return precision <= 76
-        ? read(`Decimal(${precision}, ${scale})`)
-        : unreadable('a decimal of over 76 digits');
+      if (precision > 76) return unreadable('a decimal of over 76 digits');
+      if (![precision, scale].every(Number.isInteger) || precision < 1 || scale < 0 || scale > precision) {
+        return unreadable(`a decimal of precision ${precision} and scale ${scale}`);
+      }
+      return read(`Decimal(${precision}, ${scale})`);
     case 'string':
     case 'enum':
       return read('String');

@@ -33,9 +33,8 @@ export async function* judgedPieces(
     params: { chunk: '', loadTime: '1970-01-01 00:00:00', loadId: '', file: '', firstLine: `${line}` },
     settings: {
       ...({ ...judgeSettings, ...source.settings } as Record<string, string | number>),
-      // Lines are counted in the order of blocks, which several threads and row groups of Parquet do not keep by themselves.
+      // Lines are counted in the order of blocks, which several threads do not keep by themselves.
       max_threads: 1,
-      input_format_parquet_preserve_order: 1,
     },
     tables: { sent: { structure, format, bytes } },
   });

@@ -53,10 +53,13 @@ export function typedColumns(
   mapping: Mapping,
 ): RecordSource {
   const used = columns.filter(({ name }) => mapping.columns.includes(name));
-  const alias = used.map(({ name, value = String }, n) => `${value(identifier(name))} AS p_${n}`);
+  // An alias that is called like a column of the file would be taken for it.
+  let prefix = 'p_';
+  while (used.some(({ name }) => name.startsWith(prefix))) prefix += '_';
+  const renamed = used.map(({ name, value = String }, n) => `${value(identifier(name))} AS ${prefix}${n}`);
   const column = (name: string | undefined) => {
     const n = used.findIndex((each) => each.name === name);
-    return n < 0 ? undefined : { ...used[n], sql: `p_${n}` };
+    return n < 0 ? undefined : { ...used[n], sql: `${prefix}${n}` };
   };
   const columnText: ColumnText = (name) => {
     const found = column(name);
@@ -78,15 +81,15 @@ export function typedColumns(
   const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
   const members = used.flatMap(({ name }, n) => [
     quoted(`${n === 0 ? '' : ','}${JSON.stringify(name)}:`),
-    `toJSONString(ifNull(toString(p_${n}), 'null'))`,
+    `toJSONString(ifNull(toString(${prefix}${n}), 'null'))`,
   ]);
   const texts = used.filter(({ kind }) => !kind).map(({ name }) => columnText(name));
   return {
     format,
     select: mapping.compute(
       // To look at each text by itself takes twice as long. Between line ends no halves of a character become a whole.
-      `SELECT ${['{firstLine:UInt64} + rowNumberInAllBlocks() AS at_line', 'emptyArrayString() AS unknown', ...alias, `isValidUTF8(concat(${["''", ...texts].join(", '\\n', ")})) AS texts_valid`].join(', ')}
-      FROM ${sentAs(structure)}`,
+      `SELECT *, {firstLine:UInt64} + rowNumberInAllBlocks() AS at_line, emptyArrayString() AS unknown, isValidUTF8(concat(${["''", ...texts].join(", '\\n', ")})) AS texts_valid
+      FROM (SELECT ${renamed.join(', ')} FROM ${sentAs(structure)})`,
       columnText,
     ),
     structure,
@@ -115,6 +118,8 @@ export function typedColumns(
     settings: {
       ...(format === 'Parquet' && {
         input_format_parquet_allow_missing_columns: 1,
+        // Records are counted in the order of blocks, which row groups do not keep by themselves.
+        input_format_parquet_preserve_order: 1,
         // A day such as 0001-01-01 comes as the first one that there is, 1900-01-01, and does not end the statement.
         date_time_overflow_behavior: 'saturate',
       }),

@@ -24,7 +24,7 @@ export const parquet: Format = {
 async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Promise<OpenInput> {
   const file = input.name;
   const opened = await openParquet(input);
-  const schema = parquetColumns(opened.metadata);
+  const schema = parquetColumns(file, opened.metadata);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
   const source = typedColumns('Parquet', readColumns(file, schema, mapping), mapping);
   const chain = new ChunkChain(reading, Buffer.alloc(0));

@@ -1,12 +1,18 @@
 import { type FileMetaData, parquetSchema, type SchemaElement, type SchemaTree } from 'hyparquet';
 import type { SchemaColumn, TypedColumn } from '../event/typed-columns.ts';
+import { InputError } from '../input/input-error.ts';
 
 /**
  * The columns of a file, those within structures by their path. Whole numbers, amounts, times and truth values are read
  * as what they are, any other type as its text; as Nullable where the file may hold NULL, so that it is not a zero.
+ * @throws {InputError} for a damaged schema
  */
-export function parquetColumns(metadata: FileMetaData): SchemaColumn[] {
-  return parquetSchema(metadata).children.flatMap((child) => columnsWithin(child, true));
+export function parquetColumns(file: string, metadata: FileMetaData): SchemaColumn[] {
+  try {
+    return parquetSchema(metadata).children.flatMap((child) => columnsWithin(child, true));
+  } catch (cause) {
+    throw new InputError(`${file}: is a damaged Parquet file: its schema cannot be read`, { cause });
+  }
 }
 
 function columnsWithin({ element, children, path }: SchemaTree, isRequired: boolean): SchemaColumn[] {

@@ -27,6 +27,8 @@ export async function openParquet(input: Input): Promise<ParquetFile> {
   const size = file.byteLength;
   if ((await latin1(file, Math.max(0, size - 4), size)) === 'PARE') throw encrypted(path);
   const metadata = await parquetMetadataAsync(file, { geoparquet: false }).catch((cause: unknown) => {
+    // What went wrong when the file was read.
+    if (cause instanceof InputError) throw cause;
     throw new InputError(`${path}: is not a Parquet file, or it is cut off`, { cause });
   });
   const end = size - 8 - metadata.metadata_length;

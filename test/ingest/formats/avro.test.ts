@@ -150,6 +150,8 @@ test('types of every kind are read, by a mapping and through nested records', as
         { name: 'campaign', type: ['null', 'string'] },
       ],
     },
+    seller: 'Who',
+    parent: ['null', 'Event'],
     money: { type: 'fixed', name: 'Money', size: 5, logicalType: 'decimal', precision: 11, scale: 2 },
     share: 'float',
     sure: ['boolean', 'null'],
@@ -159,7 +161,8 @@ test('types of every kind are read, by a mapping and through nested records', as
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
     ...{ who: { account: Buffer.from(account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
-    ...{ share: 0.1, sure: true, tags: ['a', 'b'], more: { x: null } },
+    ...{ share: 0.1, sure: true, tags: ['a', 'b'], more: { x: null }, parent: null },
+    seller: { account: Buffer.from('shop'), campaign: null },
   };
   const bytes = await avroFile(schema, [
     record,
@@ -176,15 +179,22 @@ test('types of every kind are read, by a mapping and through nested records', as
       'confirmed=sure',
       '--map',
       'creative_id=other',
+      '--map',
+      'publisher_id=seller.account',
+      '--set',
+      'ad_unit_id=u',
     ],
     ...['--set', 'event_type=impression', '--ignore-unknown', '--timezone', 'Europe/Berlin'],
   ];
   const path = await file('e.avro', bytes);
   const byDay = await ingest(...mapped, '--map', 'event_time=day', path);
   expect(byDay.code, byDay.stderr).toBe(0);
-  const query = `SELECT event_id, creative_id, campaign_id, toString(spend) AS spend, confirmed, toString(event_time) AS at
+  const query = `SELECT event_id, creative_id, campaign_id, publisher_id, toString(spend) AS spend, confirmed, toString(event_time) AS at
     FROM events WHERE advertiser_id = {account:String} ORDER BY creative_id`;
-  const one = { event_id: 'abcd', campaign_id: 'ü', spend: '-12.34', at: '2026-03-01 00:00:00.000' };
+  const one = {
+    ...{ event_id: 'abcd', campaign_id: 'ü', publisher_id: 'shop', spend: '-12.34' },
+    at: '2026-03-01 00:00:00.000',
+  };
   expect(await select(db.store, query, { account })).toEqual([
     { ...one, creative_id: '', confirmed: true },
     { ...one, creative_id: 'wxyz', confirmed: false },
@@ -257,6 +267,13 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
     await refused(await avroFile(list, []), /column campaign_id is of type array; write it as plain values/);
     const union = recordOf({ ...fields, campaign_id: ['null', 'string', 'long'] });
     await refused(await avroFile(union, []), /column campaign_id is a union of string, long; write it as/);
+    const itself = recordOf({ ...fields, campaign_id: ['null', 'Event'] });
+    await refused(await avroFile(itself, []), /e\.avro: column campaign_id is a record within itself; write/);
+    const decimal = { type: 'bytes', logicalType: 'decimal', scale: 2 };
+    await refused(
+      await avroFile(recordOf({ ...fields, spend: decimal }), []),
+      /e\.avro: column spend is a decimal of precision 0 and scale 2; write/,
+    );
     await refused(await avroFile('long' as never, []), /its values are not records/);
   });
 });

@@ -44,6 +44,7 @@ const rowsOfGroup = 3;
 const valuesOfColumn = 5;
 const sizeOfColumn = 7;
 const pageOfColumn = 9;
+const childrenOfRoot = 5;
 
 const integer = (fields: Struct, id: number, value: number) => fields.set(id, integerField(value));
 const field = (fields: Struct, id: number): Field => {
@@ -141,6 +142,14 @@ test.each<[string, RegExp, (file: Struct) => void]>([
     'no place of a column',
     /row group 2, column 8 is to be at bytes NaN/,
     inLastColumn((column) => column.delete(3)),
+  ],
+  [
+    'a column too many in the schema',
+    /is a damaged Parquet file: its schema cannot be read/,
+    (file) => {
+      const [root = new Map(), ...columns] = structsOf(field(file, 2));
+      file.set(2, listField([integer(root, childrenOfRoot, columns.length + 1), ...columns]));
+    },
   ],
   ['encryption', /is encrypted, which is not supported/, (file) => file.set(8, structField(new Map()))],
   [

@@ -232,6 +232,29 @@ test('parquet-mr: decimals of other physical types, and LZ4 in the frames of Had
   ]);
 });
 
+test('columns are read whatever they are called, also as a statement calls its own', async () => {
+  const names = ['p_1', 'p_0', 'p__0', 'at_line', 'unknown', 'texts_valid', 'record', 't_device'];
+  const path = join(own.home, 'names.parquet');
+  const values = names.map((name, n) => `'${n + 1}' AS ${name}`);
+  await copied(path, `SELECT '2026-09-01' AS event_time, ${values.join(', ')}`);
+  const fields = ['spend', 'impressions', 'referrals', 'creative_id', 'campaign_id', 'event_id'];
+  const mapping = {
+    map: Object.fromEntries(fields.map((field, n) => [field, names[n]])),
+    set: { advertiser_id: own.account },
+    expressions: { conversions: '{record} + {t_device}' },
+  };
+  const file = await loader.file('names.json', JSON.stringify(mapping));
+  const { code, stderr } = await loader.ingest('--mapping', file, path);
+  expect(code, stderr).toBe(0);
+  const query = `SELECT toString(spend) AS spend, toString(impressions) AS impressions, toString(referrals) AS referrals,
+      creative_id, campaign_id, event_id, toString(conversions) AS conversions
+    FROM events WHERE advertiser_id = {account:String}`;
+  const expected = Object.fromEntries(fields.map((field, n) => [field, `${n + 1}`]));
+  expect(await select(db.store, query, { account: own.account })).toEqual([
+    { ...expected, conversions: '15' },
+  ]);
+});
+
 test('what cannot be read is refused with the column and what to do', async () => {
   const refused = async (file: string, ...flags: string[]) => {
     const { code, stderr } = await loader.ingest(...one(), '--ignore-unknown', ...flags, file);

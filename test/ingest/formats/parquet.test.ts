@@ -1,7 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { insertData, select } from '../../../clickhouse/client.ts';
+import { insertSettings } from '../../../ingest/event/insert-settings.ts';
+import { judgeRecords } from '../../../ingest/event/judge.ts';
 import type { RejectedRow } from '../../../ingest/rejects/rejected-rows.ts';
+import { onlyChunk } from '../../support/only-chunk.ts';
 import type { Shape } from '../../support/parquet.ts';
 import { sums, useParquetLoads } from '../../support/parquet-loads.ts';
 import { useStore } from '../../support/store.ts';
@@ -35,6 +38,26 @@ test('rejected rows are named by their number in the file', async () => {
   expect(await select(db.store, raw, { like: `%"${loads.account}-500999"%` })).toHaveLength(1);
   expect((await stored())?.events).toBe(501_996);
   expect(await load()).toMatchObject({ rows: 0, repeatedRows: 501_996 });
+});
+
+test('rows are numbered in their order, also where row groups are quicker to read than those before them', async () => {
+  await written(200_000, { group: 2048, quantity: 'if(intDiv(number, 2048) % 2 = 0, 1, 1 + rand() % 1000)' });
+  const { source, stream } = await onlyChunk(loads.path, 1 << 20);
+  const judge = { reportTimezone: 'UTC', timezone: 'UTC', roundMoney: false, requireEventId: false };
+  await db.store.command({
+    query: 'CREATE OR REPLACE TABLE numbered (line UInt64, id String) ENGINE = Memory',
+  });
+  // What reads the rows must be quicker than what unpacks them: the statement of a load rarely gets ahead of a row group.
+  await insertData(db.store, {
+    into: 'numbered',
+    select: `SELECT line, event_id FROM (${judgeRecords(source, judge)})`,
+    format: source.format,
+    data: stream(),
+    params: { chunk: '', loadTime: '1970-01-01 00:00:00', loadId: '', file: '', firstLine: '1' },
+    settings: { ...insertSettings('numbered'), ...source.settings },
+  });
+  const query = `SELECT toUInt32(count()) AS rows, toUInt32(countIf(id != concat({account:String}, '-', toString(line - 1)))) AS wrong FROM numbered`;
+  expect(await select(db.store, query, { account: loads.account })).toEqual([{ rows: 200_000, wrong: 0 }]);
 });
 
 test('rejected rows are called rows, whatever the file is called', async () => {

@@ -3,10 +3,14 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { defaultMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
 import { formatOf } from '../../../ingest/formats/formats.ts';
 import type { Input } from '../../../ingest/input/input.ts';
+import { InputChanged } from '../../../ingest/input/input-error.ts';
 import { readerOf } from '../../../ingest/input/pieces.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { parquetFile } from '../../support/parquet.ts';
@@ -100,4 +104,23 @@ test.each(['e.ndjson', 'e.parquet'])('%s that is replaced while it is read is no
   };
   await expect(load(replaced)).rejects.toThrow(`${input.name}: was changed while it was read`);
   expect(await loader.counted()).toBe(0);
+});
+
+test('Parquet that is replaced while its footer is read is read anew', async () => {
+  const input = stored(`/${account}/e.parquet`, await parquetFile(db.store, account, events));
+  let isRenewed = false;
+  const replaced: Input = {
+    ...input,
+    readRange: async (target, start) => {
+      // The first bytes that are read are the last four.
+      if (target.length > 4 && !isRenewed) throw new InputChanged('was changed while it was read');
+      return input.readRange(target, start);
+    },
+    renew: async () => {
+      isRenewed = true;
+    },
+  };
+  const readingOf = (file: string) => mappedReading(file, defaultMapping);
+  const [result] = await loadFiles([replaced], { store: db.store, now: () => new Date(), readingOf });
+  expect(result).toMatchObject({ rows: events });
 });
