@@ -131,7 +131,10 @@ async function replacePartitions(
   months: readonly Month[],
 ): Promise<void> {
   const [staged] = await select<{ result: number }>(store, `EXISTS TABLE ${staging}`);
-  if (!staged?.result) throw new Error(`this replica lacks ${staging}, which another one has filled: run the same command again`);
+  if (!staged?.result)
+    throw new Error(
+      `this replica lacks ${staging}, which another one has filled: run the same command again`,
+    );
   const filled = await otherMonths(store, staging, []);
   for (const { month } of months) {
     await store.command({

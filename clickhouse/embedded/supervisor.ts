@@ -113,12 +113,10 @@ function announce(dataDir: string, leases: Leases, pid: number, ports: Ports): v
 
 // Opened by name each time, because the engine rotates the same file.
 function log(dataDir: string, message: string): void {
-  const line = `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`;
   try {
-    appendFileSync(logFile(dataDir), line);
+    appendFileSync(logFile(dataDir), `${new Date().toISOString()} supervisor ${process.pid}: ${message}\n`);
   } catch {
-    // Its disk fails, too.
-    process.stderr.write(line);
+    // Its disk fails, and standard error is the same file.
   }
 }
 

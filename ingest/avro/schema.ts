@@ -33,11 +33,13 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
 
 /** The fields of the records that a schema describes. @throws {InputError} for one that describes no records */
 export function avroFields(file: string, schema: string): SchemaColumn[] {
+  const named = new Named();
   try {
     const root = avroType.parse(JSON.parse(schema));
-    if (isRecord(root)) return fieldsOf(root, new Map(), '', '');
+    if (isRecord(root)) return fieldsOf(root, named, '', '');
   } catch (cause) {
-    throw new InputError(`${file}: the schema in its header is no Avro schema`, { cause });
+    const what = named.walked > mostFields ? `has over ${mostFields} fields` : 'is no Avro schema';
+    throw new InputError(`${file}: the schema in its header ${what}`, { cause });
   }
   throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
 }
@@ -46,7 +48,12 @@ const isRecord = (type: AvroType): type is AvroObject =>
   typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
 
 /** Types by their full names, in the order in which the schema names them. */
-type Named = Map<string, AvroObject>;
+class Named extends Map<string, AvroObject> {
+  /** Fields until now. Records that each name the next one twice have any number of them. */
+  walked = 0;
+}
+
+const mostFields = 20_000;
 
 /** Stands for a record as long as its own fields are read. */
 const itself: AvroObject = { type: 'itself' };
@@ -56,6 +63,7 @@ function fieldsOf(record: AvroObject, named: Named, space: string, path: string)
   const inner = own.name.slice(0, Math.max(0, own.name.lastIndexOf('.')));
   named.set(own.name, itself);
   const columns = (record.fields ?? []).flatMap(({ name, type }) => {
+    if (++named.walked > mostFields) throw new Error('too many fields');
     const found = resolved(type, named, inner);
     if (isRecord(found)) return fieldsOf(found, named, inner, `${path}${name}.`);
     return [{ name: path + name, ...readingOf(found, named, inner) }];

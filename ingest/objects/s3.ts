@@ -74,7 +74,9 @@ export class S3Service implements ObjectService {
     const next = textOf(root, 'NextContinuationToken');
     // A store that knows only the first version of listings goes on in another way.
     if (next === '')
-      throw new Error('the storage says that its listing goes on, but gives no NextContinuationToken: it does not know ListObjectsV2');
+      throw new Error(
+        'the storage says that its listing goes on, but gives no NextContinuationToken: it does not know ListObjectsV2',
+      );
     return { objects, next };
   }
 

@@ -77,7 +77,7 @@ test('numbers of a corrected NDJSON keep all their digits, and what looks like o
   const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
   const exported = JSON.parse((await run('rejects', load, '--json')).stdout);
   const text = 'a \\"1 2\\" 3';
-  const members = `"campaign_id": 23851234567890123, "spend":123456789012.123456,"creative_id":"${text}"`;
+  const members = `"campaign_id": 23851234567890123.0, "spend":123456789012.123456,"creative_id":"${text}"`;
   const { campaign_id: _, quantity: __, ...others } = exported.event;
   const line = JSON.stringify({ ...exported, event: others }).replace(/\}\}\s*$/, `,${members}}}`);
   const replayed = await run('replay', load, await file('c.ndjson', line));
@@ -86,6 +86,13 @@ test('numbers of a corrected NDJSON keep all their digits, and what looks like o
   expect(await select(db.store, query, { account: loads.account })).toEqual([
     { campaign_id: '23851234567890123', spend: '123456789012.123456', creative_id: 'a "1 2" 3' },
   ]);
+});
+
+test('a line that is cut off is refused at once, however many quotes it has', async () => {
+  const { load } = await loadWithRejects(1);
+  const line = JSON.stringify({ raw: '"'.repeat(300_000) }).slice(0, -10);
+  const { code, stderr } = await run('replay', load, await file('c.ndjson', line));
+  expect([code, stderr]).toEqual([1, expect.stringContaining('is not a corrected export')]);
 });
 
 test.each([0, 100_000])(

@@ -275,5 +275,20 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
       /e\.avro: column spend is a decimal of precision 0 and scale 2; write/,
     );
     await refused(await avroFile('long' as never, []), /its values are not records/);
+    // Each names the next one twice: a schema of some lines would have 2^60 columns.
+    const doubled = Array.from({ length: 60 }).reduce<object>(
+      (inner, _, n) => ({
+        ...{ type: 'record', name: `r${n + 1}` },
+        fields: [
+          { name: 'a', type: inner },
+          { name: 'b', type: `r${n}` },
+        ],
+      }),
+      { type: 'record', name: 'r0', fields: [] },
+    );
+    await refused(
+      await avroFile(recordOf({ ...fields, doubled }), []),
+      /schema in its header has over 20000 fields/,
+    );
   });
 });

@@ -115,7 +115,9 @@ test('a listing that goes on without saying where is refused', async () => {
   await put('a.ndjson', lines(1));
   const body = `<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker><Contents><Key>${account}/a.ndjson</Key></Contents></ListBucketResult>`;
   storage.meet(({ path }) => (path.includes('list-type=2') ? { body } : undefined));
-  await expect(load([address('*')])).rejects.toThrow('says that its listing goes on, but gives no NextContinuationToken');
+  await expect(load([address('*')])).rejects.toThrow(
+    'says that its listing goes on, but gives no NextContinuationToken',
+  );
 });
 
 test('an endpoint of keys that throttles is asked again', async () => {
