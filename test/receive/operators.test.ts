@@ -320,7 +320,7 @@ test('names, confirmations and limits come as files do, and count as the command
     status: 400,
     json: { code: 'events_unreadable' },
   });
-  const parquet = { type: 'text/csv', body: 'PAR1' };
+  const parquet = { type: 'text/csv', body: 'PAR1\x15\x04' };
   expect((await ask('/v1/ingest/campaigns', parquet)).json.detail).toMatch(/: it is a Parquet file$/);
   const before = await service.report('/v1/campaigns', 'named', '2026-03-01', '2026-03-31');
   expect(before).toMatchObject({

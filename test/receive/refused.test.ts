@@ -211,7 +211,7 @@ test('what is said against a body can be followed by its sender, who has no comm
   expect(refused.json.detail).toMatch(
     /column campaing is not a field .* event_id, .* \("ignore_unknown": true in a mapping leaves it out\)$/,
   );
-  const parquet = await receiver.send('PAR1', { 'content-type': 'text/csv' });
+  const parquet = await receiver.send('PAR1\x15\x04', { 'content-type': 'text/csv' });
   expect(parquet.json.detail).toMatch(
     /it is a Parquet file \(content-type application\/vnd\.apache\.parquet reads it\)$/,
   );
