@@ -66,10 +66,8 @@ export async function startCluster(
   const folders = ports.map((_, n) => join(home, `${n + 1}`));
   const access = newAccess();
   const describe = (shards: number) => {
-    for (const [n, folder] of folders.entries()) {
-      const servers = clusterXml(ports.slice(0, shards), n, access, options);
-      writeFileSync(join(folder, 'embedded.d', 'cluster.xml'), servers);
-    }
+    const servers = clusterXml(ports.slice(0, shards), access, options);
+    for (const folder of folders) writeFileSync(join(folder, 'embedded.d', 'cluster.xml'), servers);
   };
   for (const folder of folders) {
     mkdirSync(join(folder, 'embedded.d'), { recursive: true });
@@ -167,16 +165,14 @@ async function isOk({ url, user, password }: Server, path: string): Promise<true
   }
 }
 
-/** As the n-th of the servers knows it: it takes a shard for its own by its native port. */
 function clusterXml(
   ports: readonly ServerPorts[],
-  n: number,
   { passwords }: Access,
   { replicas = 1, secret, more = '' }: ClusterOptions,
 ): string {
   const user = secret ? '' : `<user>adtally</user><password>${passwords.adtally}</password>`;
-  const shards = ports.map(({ tcp, peers }, m) => {
-    const replica = `<replica><host>127.0.0.1</host><port>${m === n ? tcp : peers}</port>${user}</replica>`;
+  const shards = ports.map(({ peers }) => {
+    const replica = `<replica><host>127.0.0.1</host><port>${peers}</port>${user}</replica>`;
     return `<shard><internal_replication>true</internal_replication>${replica.repeat(replicas)}</shard>`;
   });
   const proof = secret === undefined ? '' : `<secret>${secret}</secret>`;
