@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 /**
- * A loopback port whose connections go on to the native port of an engine, by which its peers reach it, and it itself: it does
- * not know its own shard by that port.
+ * A loopback port whose connections go on to the native port of an engine, by which its peers reach it. The engine reaches
+ * its own shard by it, too, because it does not take that port for its own.
  *
  * The engine ends when a peer resets a connection: a server only logs the exception that leaves the thread which reads from
  * it, clickhouse-local terminates. A peer that is killed resets its connections, and so does one that gives up in the middle
