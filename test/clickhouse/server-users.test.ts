@@ -10,6 +10,7 @@ import {
   unsubscribe,
 } from '../../src/schedules/schedules.ts';
 import { useCluster } from '../support/cluster.ts';
+import { dailySchedule } from '../support/mails.ts';
 import { serverUsers } from '../support/server-users.ts';
 import { addressOf } from '../support/store.ts';
 
@@ -27,19 +28,7 @@ test('a server starts with the user for people of users.xml, who may end session
     await signOutEverywhere(people, 'anna');
     await agree(people, 'account shop', 'anna@example.com');
     await unsubscribe(people, 'weekly', 'anna@example.com');
-    await storeSchedule(people, {
-      ...{
-        id: 'daily',
-        account: 'shop',
-        report: 'campaigns',
-        body: {},
-        period: 'yesterday',
-        every: 'day',
-        at: '06:00',
-      },
-      ...{ to: ['anna@example.com'], attach: 'csv', waitHours: 24, token: 'none', state: 'active' },
-      ...{ language: 'en-GB', madeBy: 'token one', since: new Date() },
-    });
+    await storeSchedule(people, dailySchedule('shop'));
     expect(await listSignOuts(store)).toMatchObject([{ person: 'anna' }]);
     expect([...(await listAnswers(store)).keys()].sort()).toEqual(['account shop', 'weekly']);
     expect(await listSchedules(store)).toMatchObject([{ id: 'daily', account: 'shop' }]);

@@ -10,6 +10,7 @@ import { listSignOuts, signOutEverywhere } from '../../src/accounts/sign-outs.ts
 import { agree, listAnswers, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
+import { dailySchedule } from '../support/mails.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { serverUsers } from '../support/server-users.ts';
 import { addressOf } from '../support/store.ts';
@@ -72,20 +73,8 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
       since: undefined,
     });
     // A mail that is due, so that the metric of mails has a time.
-    await storeSchedule(people, {
-      ...{
-        id: 'daily',
-        account: 'a1',
-        report: 'campaigns',
-        body: {},
-        period: 'yesterday',
-        every: 'day',
-        at: '06:00',
-      },
-      ...{ to: ['anna@example.com'], attach: 'csv', waitHours: 24, token: 'none', state: 'active' },
-      ...{ language: 'en-GB', madeBy: '' },
-      since: new Date(Date.now() - 3 * 86_400_000),
-    });
+    const since = new Date(Date.now() - 3 * 86_400_000);
+    await storeSchedule(people, { ...dailySchedule('a1'), since });
   } finally {
     await Promise.all([store.close(), people.close()]);
   }

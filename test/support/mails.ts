@@ -18,6 +18,25 @@ interface Looking {
   readonly serviceUrl?: string;
 }
 
+/** From 2026-03-02 on each day at 6 the figures of the day before, with a token that opens nothing. */
+export const dailySchedule = (account: string): Schedule => ({
+  id: 'daily',
+  account,
+  report: 'campaigns/device',
+  body: {},
+  period: 'yesterday',
+  every: 'day',
+  at: '06:00',
+  to: ['anna@example.com'],
+  attach: 'xlsx',
+  waitHours: 0,
+  token: 'none',
+  language: 'en-GB',
+  madeBy: '',
+  state: 'active',
+  since: new Date('2026-03-02T00:00:00Z'),
+});
+
 /** Schedules of one test file, and senders of their mails. */
 export function useMails(db: TestStore, service: TestService, mailServer: TestMailServer) {
   const said: string[] = [];
@@ -50,28 +69,12 @@ export function useMails(db: TestStore, service: TestService, mailServer: TestMa
       });
       return sender.sendDue(again);
     },
-    /** A schedule of an account of its own, from 2026-03-02 on: each day at 6 the figures of the day before. */
+    /** A daily schedule of an account of its own. */
     async scheduled(given: Partial<Schedule> = {}): Promise<Schedule> {
       const account = given.account ?? `account-${++accounts}`;
       const { id: token } = await issueToken(db.store, { account, label: '' });
-      const schedule: Schedule = {
-        id: `${++accounts}${randomUUID().slice(0, 8)}`,
-        account,
-        report: 'campaigns/device',
-        body: {},
-        period: 'yesterday',
-        every: 'day',
-        at: '06:00',
-        to: ['anna@example.com'],
-        attach: 'xlsx',
-        waitHours: 0,
-        token,
-        language: 'en-GB',
-        madeBy: '',
-        state: 'active',
-        since: new Date('2026-03-02T00:00:00Z'),
-        ...given,
-      };
+      const id = `${++accounts}${randomUUID().slice(0, 8)}`;
+      const schedule = { ...dailySchedule(account), id, token, ...given };
       await storeSchedule(db.store, schedule);
       return schedule;
     },
