@@ -70,7 +70,8 @@ test.each([
   ['sent by themselves', {}],
   ['counted first', { dedupe: true }],
 ])('chunks of an unloaded file, %s, are sent as new ones, beside other loads', async (_, options) => {
-  const query = "SELECT load_id FROM loads FINAL WHERE kind = 'rebuild' AND file LIKE {mend:String}";
+  const query = `SELECT load_id FROM loads FINAL WHERE kind = 'rebuild' AND file LIKE {mend:String}
+    ORDER BY load_id`;
   const mends = () => select(db.store, query, { mend: mendOf('%') });
   const before = await mends();
   const path = await file('again.ndjson', ndjson(events(40)));
