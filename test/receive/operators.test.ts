@@ -21,7 +21,7 @@ import { paths } from '../support/oracle.ts';
 import { environmentOf } from '../support/process.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
 import { replaceBy } from '../support/replace-suite.ts';
-import { useService } from '../support/service.ts';
+import { statusWith, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -73,14 +73,7 @@ interface Entry {
 
 const audit = async (): Promise<Entry[]> => (await ask('/v1/audit')).json;
 
-async function reportStatus(token: string): Promise<number> {
-  const { status } = await fetch(`${service.url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
-  return status;
-}
+const reportStatus = (token: string) => statusWith(service.url, token);
 
 test('tokens of reports and of events reach no operation, and an operator reads no report and sends no event', async () => {
   const reading = await createToken(db.store, { account: 'panel', label: '' });
@@ -96,12 +89,7 @@ test('tokens of reports and of events reach no operation, and an operator reads 
   }
   const token = await createToken(db.store, { account: 'advertiser', label: '', purpose: 'operator' });
   for (const path of [...paths, '/mcp']) {
-    const { status } = await fetch(`${service.url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-    });
-    expect([path, status]).toEqual([path, 401]);
+    expect([path, await statusWith(service.url, token, path)]).toEqual([path, 401]);
   }
   const sent = await receiver.send(bodyOf([event()]), { authorization: `Bearer ${token}` });
   expect(sent.status).toBe(401);

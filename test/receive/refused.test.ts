@@ -15,7 +15,7 @@ import { startReceiver } from '../../src/receive/service.ts';
 import { event } from '../support/events.ts';
 import { paths } from '../support/oracle.ts';
 import { bodyOf, sendTo, useReceiver } from '../support/receiver.ts';
-import { metric, useService } from '../support/service.ts';
+import { metric, statusWith, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-mappings-'));
@@ -74,12 +74,7 @@ test('a token that opens reports sends no events, and one that sends events open
   const refused = await receiver.send(body, { authorization: `Bearer ${reading}` });
   expect(refused).toMatchObject({ status: 401, json: { code: 'unauthorized' } });
   for (const path of [...paths, '/mcp']) {
-    const { status } = await fetch(`${service.url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${sending}`, 'content-type': 'application/json' },
-      body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-    });
-    expect([path, status]).toEqual([path, 401]);
+    expect([path, await statusWith(service.url, sending, path)]).toEqual([path, 401]);
   }
   const basic = `Basic ${Buffer.from(`x:${sending}`).toString('base64')}`;
   const address = `${service.url}/v1/export/campaigns.csv?start_time=2026-03-01&end_time=2026-03-31`;

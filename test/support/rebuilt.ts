@@ -1,8 +1,10 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { beforeEach } from 'vitest';
+import { beforeEach, expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
+import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import type { TestStore } from './store.ts';
 
 export const all = rollups(catalog);
@@ -41,6 +43,12 @@ export function content(store: Store): Promise<unknown[]> {
 export function ofEach(store: Store, query: (table: string) => string): Promise<unknown[]> {
   const queries = all.map(({ table }) => `SELECT '${table}' AS t, * FROM (${query(table)})`);
   return select(store, `SELECT * FROM (${queries.join(' UNION ALL ')}) ORDER BY t`);
+}
+
+/** Rollups and ledger agree with the events. */
+export async function requireAgreement(store: Store): Promise<void> {
+  expect((await verifyRollups(store, catalog)).differences).toEqual([]);
+  expect((await verifyLedger(store)).differences).toEqual([]);
 }
 
 /** What a rebuild left behind. */

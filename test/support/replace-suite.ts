@@ -1,14 +1,12 @@
 import { expect, test } from 'vitest';
-import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { plainReading } from '../../ingest/event/reading.ts';
-import { verifyLedger } from '../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadFiles } from '../../ingest/load/load-files.ts';
 import { type Replaced, replaceEvents } from '../../ingest/replace/replace-events.ts';
 import { describeTarget, type Target } from '../../ingest/replace/target.ts';
 import { ndjson } from './events.ts';
+import { requireAgreement } from './rebuilt.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 import { failingAt, type Unloads } from './unloads.ts';
@@ -22,12 +20,6 @@ export function replaceBy(store: Store, target: Target, path: string): Promise<R
     stage: (hold) =>
       loadFiles([new LocalFile(path)], { ...common, ...(hold && { hold }), chunkBytes: 100_000 }),
   });
-}
-
-/** Rollups and ledger agree with the events. */
-async function requireSound(db: TestStore): Promise<void> {
-  expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
-  expect((await verifyLedger(db.store)).differences).toEqual([]);
 }
 
 /** Reports of several rollups; each tells the impressions of its range. */
@@ -102,7 +94,7 @@ export function replacedBesideReaders(
       expect(each, paths[n]).toEqual([...each].sort((a, b) => a - b));
       expect([...new Set(each)], paths[n]).toEqual([1_100, 2_100]);
     }
-    await requireSound(db);
+    await requireAgreement(db.store);
     const held = await select(db.store, 'SELECT DISTINCT load_id FROM incoming_staging');
     expect(held).toEqual([]);
   });
@@ -153,7 +145,7 @@ export function completedAfterEachStep(db: TestStore, loads: Unloads, what: 'a l
       await load(old, 3_000);
     }
     await replaceBy(db.store, target, path);
-    await requireSound(db);
+    await requireAgreement(db.store);
     expect(await loads.counted()).toEqual({ events: 35, spent: '3.5' });
     expect((await loads.run(['status', '--next'])).stdout).not.toContain('interrupted');
   });

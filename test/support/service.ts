@@ -27,6 +27,17 @@ export interface TestService {
   report(path: string, account: string, start: string, end: string): Promise<Report>;
 }
 
+/** The status of a report asked for with a token. */
+export async function statusWith(url: string, token: string, path = '/v1/campaigns'): Promise<number> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
 /** A figure of `/metrics`, by its name and labels as they are written there; 0: it is not there yet. */
 export async function metric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();

@@ -13,7 +13,7 @@ import {
   startProcess,
   useCommands,
 } from '../../support/process.ts';
-import { useService } from '../../support/service.ts';
+import { statusWith, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -51,13 +51,8 @@ async function startServices(port: number) {
 
 async function ask(url: string, token: string): Promise<{ status: number; ms: number }> {
   const startedAt = performance.now();
-  const response = await fetch(`${url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
-  await response.arrayBuffer();
-  return { status: response.status, ms: performance.now() - startedAt };
+  const status = await statusWith(url, token);
+  return { status, ms: performance.now() - startedAt };
 }
 
 const newToken = (account: string) => createToken(db.store, { account, label: '' });

@@ -4,7 +4,7 @@ import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { createToken, listTokens, newToken, purposeOf, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
 import { useCountedStore } from '../../support/gate.ts';
-import { useService } from '../../support/service.ts';
+import { statusWith, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -13,16 +13,7 @@ const service = useService(counted);
 
 const second = 1_000;
 
-/** The status of a report asked for with a token. */
-async function statusWith(token: string): Promise<number> {
-  const response = await fetch(`${service.url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
-  await response.arrayBuffer();
-  return response.status;
-}
+const statusOf = (token: string) => statusWith(service.url, token);
 
 async function onlyTokenOf(account: string) {
   const [token, ...others] = await listTokens(db.store, { account });
@@ -47,7 +38,7 @@ test('a token is 40 characters that nobody guesses, and a mistyped one is recogn
 
 test('a stolen copy of the store opens nothing: no table and no log holds a token', async () => {
   const token = await createToken(db.store, { account: 'secret', label: 'laptop' });
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   expect(JSON.stringify(await listTokens(db.store))).not.toContain(token.slice(4));
 
   const tables = await select<{ name: string }>(
@@ -78,7 +69,7 @@ test('an account may have several tokens, each usable at once, and losing one le
   const tokens: string[] = [];
   for (const label of ['laptop', 'nightly job', 'Zoë’s “script”\t']) {
     const token = await createToken(db.store, { account: 'several', label });
-    expect(await statusWith(token)).toBe(200);
+    expect(await statusOf(token)).toBe(200);
     tokens.push(token);
   }
   const listed = await listTokens(db.store, { account: 'several' });
@@ -89,17 +80,17 @@ test('an account may have several tokens, each usable at once, and losing one le
   await revokeTokens(db.store, { id: listed[1]?.id ?? '' });
   const wanted = [200, 401, 200];
   await expect
-    .poll(() => Promise.all(tokens.map(statusWith)), { timeout: 5 * second, interval: 100 })
+    .poll(() => Promise.all(tokens.map(statusOf)), { timeout: 5 * second, interval: 100 })
     .toEqual(wanted);
 });
 
 test('a revoked token stops working within 5 seconds and keeps the time of its revocation', async () => {
   const token = await createToken(db.store, { account: 'revoked', label: '' });
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   const { id, revoked } = await onlyTokenOf('revoked');
   expect(revoked).toBeNull();
   expect(await revokeTokens(db.store, { id })).toEqual([id]);
-  await expect.poll(() => statusWith(token), { timeout: 5 * second, interval: 100 }).toBe(401);
+  await expect.poll(() => statusOf(token), { timeout: 5 * second, interval: 100 }).toBe(401);
 
   const first = await onlyTokenOf('revoked');
   expect(Math.abs(Date.parse(first.revoked ?? '') - Date.now())).toBeLessThan(60 * second);
@@ -111,8 +102,8 @@ test('a revoked token stops working within 5 seconds and keeps the time of its r
 test('a token ends when it expires', async () => {
   const expires = new Date(Date.now() + 3 * second);
   const token = await createToken(db.store, { account: 'expiring', label: '', expires });
-  expect(await statusWith(token)).toBe(200);
-  await expect.poll(() => statusWith(token), { timeout: 10 * second, interval: 100 }).toBe(401);
+  expect(await statusOf(token)).toBe(200);
+  await expect.poll(() => statusOf(token), { timeout: 10 * second, interval: 100 }).toBe(401);
   expect(Date.now()).toBeGreaterThan(expires.getTime() - second);
   const stored = Date.parse((await onlyTokenOf('expiring')).expires ?? '');
   expect(Math.abs(stored - expires.getTime())).toBeLessThan(second);
@@ -120,11 +111,11 @@ test('a token ends when it expires', async () => {
 
 test('reports do not wait for token queries: the store is asked by the clock, not by the request', async () => {
   const token = await service.token('busy');
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   const asked = tokenQueries();
   const startedAt = Date.now();
-  for (let n = 0; n < 60; n++) expect(await statusWith(token)).toBe(200);
-  for (let n = 0; n < 60; n++) expect(await statusWith('adt_mistyped')).toBe(401);
+  for (let n = 0; n < 60; n++) expect(await statusOf(token)).toBe(200);
+  for (let n = 0; n < 60; n++) expect(await statusOf('adt_mistyped')).toBe(401);
   const queries = tokenQueries() - asked;
   expect(asked).toBeGreaterThan(0);
   expect(queries).toBeLessThanOrEqual((Date.now() - startedAt) / second + 2);
@@ -143,24 +134,24 @@ test('tokens that could not be refreshed for 5 seconds let nobody in', async () 
     onError: (error) => failures.push(error),
   });
   await cache.start();
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   await db.store.command({ query: 'RENAME TABLE tokens TO tokens_away' });
   try {
-    expect(await statusWith(token)).toBe(200);
+    expect(await statusOf(token)).toBe(200);
     time += 4 * second;
     expect(await cache.login(token)).toMatchObject({ account: 'stale' });
     time += second;
     await expect(cache.login(token)).rejects.toThrow();
-    await expect.poll(() => statusWith(token), { timeout: 6 * second, interval: 100 }).toBe(500);
+    await expect.poll(() => statusOf(token), { timeout: 6 * second, interval: 100 }).toBe(500);
     expect(failures.length).toBeGreaterThan(0);
   } finally {
     cache.stop();
     await db.store.command({ query: 'RENAME TABLE tokens_away TO tokens' });
   }
   // What is asked first may share a look that began while the table was away.
-  await Promise.allSettled([cache.login(token), statusWith(token)]);
+  await Promise.allSettled([cache.login(token), statusOf(token)]);
   expect(await cache.login(token)).toMatchObject({ account: 'stale' });
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
 });
 
 test('what is in memory gets old also where the clock of the machine is set back', async () => {

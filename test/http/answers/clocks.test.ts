@@ -3,7 +3,7 @@ import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import { createToken, hashToken, listTokens, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { heldAt } from '../../support/held.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
-import { useService } from '../../support/service.ts';
+import { statusWith, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -15,15 +15,7 @@ function adtally(args: readonly string[], input?: string) {
   return commands.run(['token', ...args], environmentOf(db.address), input);
 }
 
-async function statusWith(token: string): Promise<number> {
-  const response = await fetch(`${service.url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
-  await response.arrayBuffer();
-  return response.status;
-}
+const statusOf = (token: string) => statusWith(service.url, token);
 
 /** A token as a node would have stored it whose clock is ahead. */
 async function tokenFrom(ahead: string, id: string, account = 'ahead'): Promise<string> {
@@ -39,23 +31,23 @@ async function tokenFrom(ahead: string, id: string, account = 'ahead'): Promise<
 test('after a row from a clock ten minutes ahead every token, also that one, is known and revoked within 5 s', async () => {
   const before = await createToken(db.store, { account: 'before', label: '' });
   const ahead = await tokenFrom('now64(6) + INTERVAL 10 MINUTE', 'ahead');
-  await expect.poll(() => statusWith(ahead), within5s).toBe(200);
-  expect(await statusWith(before)).toBe(200);
+  await expect.poll(() => statusOf(ahead), within5s).toBe(200);
+  expect(await statusOf(before)).toBe(200);
   const after = await createToken(db.store, { account: 'after', label: '' });
-  expect(await statusWith(after)).toBe(200);
+  expect(await statusOf(after)).toBe(200);
 
   for (const account of ['before', 'ahead', 'after'])
     expect(await revokeTokens(db.store, { account })).toHaveLength(1);
-  const statuses = () => Promise.all([before, ahead, after].map(statusWith));
+  const statuses = () => Promise.all([before, ahead, after].map(statusOf));
   await expect.poll(statuses, within5s).toEqual([401, 401, 401]);
   expect((await listTokens(db.store)).filter(({ revoked }) => revoked === null)).toEqual([]);
 });
 
 test('a token that is deleted from the table is refused within 5 s', async () => {
   const token = await createToken(db.store, { account: 'deleted', label: '' });
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   await db.store.command({ query: "DELETE FROM tokens WHERE account_id = 'deleted'" });
-  await expect.poll(() => statusWith(token), within5s).toBe(401);
+  await expect.poll(() => statusOf(token), within5s).toBe(401);
 });
 
 test('a revocation that was undone at once, by whatever else writes tokens, fails', async () => {
@@ -69,9 +61,9 @@ test('a revocation that was undone at once, by whatever else writes tokens, fail
   });
   held.release();
   await expect(revoking).rejects.toThrow(/^not revoked: last;/);
-  expect(await statusWith(token)).toBe(200);
+  expect(await statusOf(token)).toBe(200);
   expect(await revokeTokens(db.store, { account: 'last' })).toEqual(['last']);
-  await expect.poll(() => statusWith(token), within5s).toBe(401);
+  await expect.poll(() => statusOf(token), within5s).toBe(401);
 });
 
 test('a limit that was set by a clock ahead can be changed, and a change that was undone at once fails', async () => {
@@ -132,13 +124,13 @@ test('a token that a restored backup has revived is revoked again', async () => 
   const backup = `File('tokens-${db.address.database}')`;
   await db.store.command({ query: `BACKUP TABLE tokens TO ${backup}` });
   await revokeTokens(db.store, { account: 'restored' });
-  await expect.poll(() => statusWith(token), within5s).toBe(401);
+  await expect.poll(() => statusOf(token), within5s).toBe(401);
   await db.store.command({ query: 'DROP TABLE tokens SYNC' });
   await db.store.command({ query: `RESTORE TABLE tokens FROM ${backup}` });
-  await expect.poll(() => statusWith(token), { timeout: 10_000, interval: 100 }).toBe(200);
+  await expect.poll(() => statusOf(token), { timeout: 10_000, interval: 100 }).toBe(200);
   const listed = await adtally(['list', 'restored', '--json']);
   expect(JSON.parse(listed.stdout)).toMatchObject([{ account: 'restored', revoked: null }]);
 
   expect(await adtally(['revoke', token])).toMatchObject({ code: 0 });
-  await expect.poll(() => statusWith(token), within5s).toBe(401);
+  await expect.poll(() => statusOf(token), within5s).toBe(401);
 });
