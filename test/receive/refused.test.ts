@@ -235,7 +235,8 @@ async function begin(
       response.resume();
       resolve(response.statusCode ?? 0);
     });
-    sent.once('error', reject);
+    // An answer that comes before all is sent can be followed by more than one.
+    sent.on('error', reject);
   });
   return { sent, status };
 }
