@@ -21,18 +21,16 @@ export interface Close {
 /** Which closes are asked for; absent: all. */
 export interface WhichCloses {
   readonly account?: string;
-  readonly month?: Month;
   readonly revision?: string;
   readonly from?: Month;
   readonly to?: Month;
 }
 
 /** Closes, newest first. */
-export async function closesOf(store: Store, which: WhichCloses = {}): Promise<Close[]> {
-  const { account, month, revision, from, to } = which;
+export async function closesOf(store: Store, which: WhichCloses): Promise<Close[]> {
+  const { account, revision, from, to } = which;
   const conditions = [
     ...(account === undefined ? [] : ['account_id = {account:String}']),
-    ...(month === undefined ? [] : ['month = {month:UInt32}']),
     ...(revision === undefined ? [] : ['revision = {revision:String}']),
     ...(from === undefined ? [] : ['month >= {from:UInt32}']),
     ...(to === undefined ? [] : ['month <= {to:UInt32}']),

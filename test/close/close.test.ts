@@ -154,7 +154,7 @@ describe('a close', () => {
     await expect(close(db.store, '2024-05', undefined)).rejects.toThrow(
       'open 2024-05 is not closed: 1 day unconfirmed',
     );
-    const closed = await closesOf(db.store, { month: 202405 });
+    const closed = await closesOf(db.store, { from: 202405, to: 202405 });
     expect(closed.map(({ account }) => account).sort()).toEqual(['open-p', 'ready', 'ready-p']);
   });
 
