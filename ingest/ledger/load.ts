@@ -60,7 +60,7 @@ export class Load {
   #heartbeat: NodeJS.Timeout | undefined;
   /** The heartbeat in flight; the final state must not be written before it has ended. */
   #beating: Promise<void> = Promise.resolve();
-  /** When ClickHouse last accepted a heartbeat, and the end of the last long gap between two; by `performance.now()`. */
+  /** When the last heartbeat that ClickHouse has accepted was sent, and the end of the last long gap; by `performance.now()`. */
   #heartbeatAt = performance.now();
   #lapsedUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
@@ -247,6 +247,7 @@ export class Load {
   /** @param takesTurn whether its turn begins now */
   async #record(state: LoadRecord['state'], error = '', takesTurn = false): Promise<void> {
     const { kind, file, dedupe = false } = this.#description;
+    const sentAt = performance.now();
     await recordLoad(this.#store, {
       id: this.id,
       kind,
@@ -265,7 +266,8 @@ export class Load {
     });
     const now = performance.now();
     if (now - this.#heartbeatAt > lapsedAfterMs) this.#lapsedUntil = now;
-    this.#heartbeatAt = now;
+    // To others a heartbeat is as old as the statement, however late they see it.
+    this.#heartbeatAt = sentAt;
   }
 }
 

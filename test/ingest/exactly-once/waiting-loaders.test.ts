@@ -190,3 +190,23 @@ test('a load that the store has not heard of waits for a rebuild that went on wi
   clock.mockRestore();
   await load.finish();
 });
+
+test('a load knows that others may have taken it for dead where each of its heartbeats is stored late', async () => {
+  let late = 0;
+  const clock = performance.now.bind(performance);
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => clock() + late);
+  let takesMs = 0;
+  const slow: typeof db.store = Object.create(db.store);
+  slow.exec = (async (params: Parameters<typeof db.store.exec>[0]) => {
+    const result = await db.store.exec(params);
+    late += takesMs;
+    return result;
+  }) as typeof db.store.exec;
+  const load = await Load.begin(slow, { kind: 'events', file: 'late' }, new Date());
+  const begun = performance.now();
+  takesMs = 7_500;
+  for (let beats = 0; beats < 2; beats++) await load.replays('');
+  expect(load.heartbeatLapsedSince(begun)).toBe(true);
+  spy.mockRestore();
+  await load.finish();
+});
