@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, storeTime } from '../../../clickhouse/client.ts';
 import type { Input } from '../../../ingest/input/input.ts';
@@ -59,7 +60,7 @@ export async function follow(follower: Follower): Promise<void> {
   for (let look = 0; !signal.aborted; look++) {
     try {
       const lookedAt = await storeTime(store);
-      const found = (await follower.find()).flatMap(lookAt);
+      const found = (await follower.find()).flatMap((input) => lookAt(input, follower));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -99,12 +100,16 @@ export async function follow(follower: Follower): Promise<void> {
 }
 
 /** Nothing of what is gone since it was listed, may be incomplete, or can be read only once. */
-function lookAt(input: Input): Found[] {
+function lookAt(input: Input, { canBeUnloaded }: Follower): Found[] {
   try {
-    if (input.size() === undefined || !input.look) return [];
+    const size = input.size();
+    if (size === undefined || !input.look) return [];
     const { version, modified } = input.look();
-    if (input instanceof LocalFile && Date.now() - modified.getTime() < quietMs) return [];
-    return [{ input, name: input.name, version, modified }];
+    if (!(input instanceof LocalFile)) return [{ input, name: input.name, version, modified }];
+    if (Date.now() - modified.getTime() < quietMs) return [];
+    // A list whose mode, owner or links alone change is no new one: to confirm again would confirm what was loaded since.
+    const written = canBeUnloaded ? version : `${size} ${modified.getTime()}`;
+    return [{ input, name: resolve(input.name), version: written, modified }];
   } catch {
     return [];
   }

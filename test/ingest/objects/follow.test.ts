@@ -1,5 +1,5 @@
-import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, chmod, mkdir, utimes, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { select, storeTime } from '../../../clickhouse/client.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
@@ -216,6 +216,31 @@ test('a list that was confirmed confirms nothing that is loaded later, also afte
   await put('days/2.csv', `account_id,day\n${account},2026-03-02\n`);
   await second.said(/days\/2\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toContain('days/1.csv');
+  expect(await unconfirmedDays(db.store, { account })).toBe(1);
+});
+
+test('a list on disk confirms nothing once more when only its mode changes, or its folder is named otherwise', async () => {
+  const day = '2026-03-01';
+  const days = join(home, 'days');
+  await mkdir(days);
+  const list = async (name: string, of: string) => {
+    const before = new Date(Date.now() - 60_000);
+    await writeFile(join(days, name), `account_id,day\n${account},${of}\n`);
+    await utimes(join(days, name), before, before);
+  };
+  await list('1.csv', day);
+  const first = followingOf('confirmations', days);
+  await first.said(/1\.csv: 1 day confirmed/);
+  const fields = { advertiser_id: account, event_time: `${day} 10:00:00`, spend: '1' };
+  await loader.ingest(await loader.file('a.ndjson', ndjson([event(fields)])));
+  await chmod(join(days, '1.csv'), 0o600);
+  await list('2.csv', '2026-03-02');
+  await first.said(/2\.csv: 1 day confirmed/);
+  await first.stopped();
+  const second = followingOf('confirmations', relative(process.cwd(), days));
+  await list('3.csv', '2026-03-03');
+  await second.said(/3\.csv: 1 day confirmed/);
+  expect(await second.stopped()).not.toMatch(/[12]\.csv/);
   expect(await unconfirmedDays(db.store, { account })).toBe(1);
 });
 
