@@ -1,10 +1,13 @@
+import { appendFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { link, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { defaultMapping } from '../../ingest/event/mapping.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadAll } from '../../src/cli/ingest/load-all.ts';
+import { moveInto } from '../../src/cli/ingest/move-loaded.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
@@ -72,6 +75,48 @@ test('a file that takes the place of another one while that is loaded stays, and
   expect(await readdir(done)).toEqual(['a.ndjson']);
   expect(await counted()).toBe(3);
 });
+
+/** A file that somebody changes right before it is looked at for the third time. */
+class ChangingFile extends LocalFile {
+  #looks = 0;
+  readonly #change: () => void;
+
+  constructor(path: string, change: () => void) {
+    super(path);
+    this.#change = change;
+  }
+
+  override look() {
+    if (++this.#looks === 3) this.#change();
+    return super.look();
+  }
+}
+
+// On most Linux machines one of them is in memory.
+const otherDisk = ['/dev/shm', '/var/tmp'].find(
+  (folder) => existsSync(folder) && statSync(folder).dev !== statSync(tmpdir()).dev,
+);
+
+test.each(['is there already', ...(otherDisk ? ['is on another disk'] : [])])(
+  'what is written to a file while it is moved to a folder that %s stays with it',
+  async (where) => {
+    const { inbox, done } = await folders();
+    const folder = where === 'is there already' ? done : mkdtempSync(join(otherDisk ?? '', 'adtally-'));
+    const path = join(inbox, 'a.ndjson');
+    const [a, b] = [some('a'), some('b')];
+    await writeFile(path, a);
+    if (folder === done) await writeFile(join(done, 'a.ndjson'), a);
+    const file = new ChangingFile(path, () => appendFileSync(path, b));
+    const { version } = file.look();
+    try {
+      expect(await moveInto(folder, file, version)).toBe(false);
+      expect(await readFile(path, 'utf8')).toBe(a + b);
+      expect(await readdir(folder)).toEqual(folder === done ? ['a.ndjson'] : []);
+    } finally {
+      if (folder !== done) rmSync(folder, { recursive: true });
+    }
+  },
+);
 
 test('a folder that would be read again, is not there, or cannot take what is loaded, is refused before anything is loaded', async () => {
   const { inbox, done } = await folders();

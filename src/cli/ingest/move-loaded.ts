@@ -67,11 +67,14 @@ export async function moveInto(folder: string, input: Input, version: string | u
   const name = basename(file);
   for (let n = 1; ; n++) {
     const target = join(folder, n === 1 ? name : numbered(name, n));
-    if (await place(file, target)) return true;
-    if (await sameContent(file, target)) {
-      await rm(file);
-      return true;
-    }
+    const how = await place(file, target);
+    if (how === 'renamed') return true;
+    if (how === undefined && !(await sameContent(file, target))) continue;
+    // Meanwhile somebody may have written to it, or put another file there. A link to it gives it another version, too.
+    const isSame = how === 'linked' ? await isLink(file, target) : versionOf(input) === version;
+    if (isSame) await rm(file);
+    else if (how === 'copied') await rm(target);
+    return isSame;
   }
 }
 
@@ -80,39 +83,42 @@ function numbered(name: string, n: number): string {
   return dot < 0 ? `${name}.${n}` : `${name.slice(0, dot)}.${n}${name.slice(dot)}`;
 }
 
-/** Gives a file another name, if nothing has it. */
-async function place(file: string, target: string): Promise<boolean> {
+/** Gives a file another name, if nothing has it. @returns how; undefined: something has it */
+async function place(file: string, target: string): Promise<'linked' | 'copied' | 'renamed' | undefined> {
   try {
     // Unlike a rename it fails where the name is taken.
     await link(file, target);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EEXIST') return false;
+    if (code === 'EEXIST') return undefined;
     if (code === 'EXDEV') return copyTo(file, target);
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
     // There are disks without links.
-    if (await lstat(target).catch(() => undefined)) return false;
+    if (await lstat(target).catch(() => undefined)) return undefined;
     await rename(file, target);
-    return true;
+    return 'renamed';
   }
   await synced(dirname(target));
-  await rm(file);
-  return true;
+  return 'linked';
 }
 
-/** To another disk: the name is there when all of the file is, and the file is removed after that. */
-async function copyTo(file: string, target: string): Promise<boolean> {
-  if (await lstat(target).catch(() => undefined)) return false;
+/** To another disk: the name is there when all of the file is. */
+async function copyTo(file: string, target: string): Promise<'copied' | undefined> {
+  if (await lstat(target).catch(() => undefined)) return undefined;
   const copy = join(dirname(target), `.${basename(target)}.${randomBytes(4).toString('hex')}`);
   try {
     await copyFile(file, copy);
     await synced(copy);
-    if (!(await place(copy, target))) return false;
+    return (await place(copy, target)) && 'copied';
   } finally {
     await rm(copy, { force: true });
   }
-  await rm(file);
-  return true;
+}
+
+/** Whether two names are of one file. */
+async function isLink(file: string, other: string): Promise<boolean> {
+  const [a, b] = await Promise.all([lstat(file), lstat(other)]);
+  return a.dev === b.dev && a.ino === b.ino;
 }
 
 async function sameContent(file: string, other: string): Promise<boolean> {
