@@ -4,6 +4,7 @@ import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
+import { LoadError } from '../ledger/load-error.ts';
 import { replacesLoad, unloadOf } from '../ledger/load-records.ts';
 import { type ClaimFacts, claimTable, nextStep, type SendStep } from './chunk-states.ts';
 import { dedupStateOf } from './dedup-state.ts';
@@ -159,8 +160,8 @@ export async function chunksUnder(
 /** An insert would count twice, or leave out for ever, what ClickHouse has stored of it. */
 export class NotRepeatable extends Error {}
 
-function overtaken(load: Load): Error {
-  return new Error(
+function overtaken(load: Load): LoadError {
+  return new LoadError(
     `load ${load.id} was silent for long, and another load has gone on with what it was at: run the same command again`,
   );
 }

@@ -1,7 +1,8 @@
 import { ClickHouseError } from '@clickhouse/client';
+import { isTransient } from '../../clickhouse/retry.ts';
 import { InputError } from '../input/input-error.ts';
 
-/** ClickHouse failed during a load; the message names the file and says how to continue. */
+/** ClickHouse failed during a load, or others have gone ahead of it; the message says how to continue. */
 export class LoadError extends Error {
   override readonly name = 'LoadError';
 }
@@ -33,6 +34,13 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
     `${file}: ClickHouse failed: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
     { cause: error },
   );
+}
+
+/** Whether a failure is one of the input, or of what ClickHouse makes of it: others may be loaded all the same. */
+export function isOfInput(error: unknown): error is Error {
+  if (error instanceof InputError || (error instanceof LoadError && error.cause === undefined)) return true;
+  const cause = error instanceof LoadError ? error.cause : error;
+  return cause instanceof ClickHouseError && !isTransient(cause);
 }
 
 /** What the engine could not decode of a file with a schema. */

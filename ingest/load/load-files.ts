@@ -2,10 +2,9 @@ import type { KnownChunk } from '../chunks/sendable-chunk.ts';
 import { MappingError } from '../event/mapping.ts';
 import type { FileReading } from '../event/reading.ts';
 import { type Input, sizeOf } from '../input/input.ts';
-import { InputError } from '../input/input-error.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { Stopped } from '../ledger/load-error.ts';
+import { isOfInput, Stopped } from '../ledger/load-error.ts';
 import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
 import { inParallel } from './parallel.ts';
@@ -83,7 +82,7 @@ export async function loadFiles(
         try {
           await work(n, input);
         } catch (error) {
-          if (!onFailed || !comesOfInput(error)) throw error;
+          if (!onFailed || !(isOfInput(error) || error instanceof MappingError)) throw error;
           onFailed(input, error);
         }
       }
@@ -158,10 +157,6 @@ async function loadWhole(
       if (sender !== undefined) await takeBack?.(sender);
     },
   );
-}
-
-function comesOfInput(error: unknown): error is Error {
-  return error instanceof InputError || error instanceof MappingError;
 }
 
 type Send = () => Promise<void>;

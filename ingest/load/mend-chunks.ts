@@ -21,6 +21,7 @@ import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
+import { LoadError } from '../ledger/load-error.ts';
 import { mendOf } from '../ledger/load-records.ts';
 import { monthsOf, namedChunks } from './chunk-months.ts';
 
@@ -185,7 +186,10 @@ async function mend(
       await markWithdrawn(ledger, turn, broken);
       if (broken.length === 0 || attempt < mostAttempts) continue;
       for (const { load } of own.filter((chunk) => broken.includes(idOf(chunk))))
-        failures.set(load, new Error('ClickHouse does not have all of a chunk: run the same command again'));
+        failures.set(
+          load,
+          new LoadError('ClickHouse does not have all of a chunk: run the same command again'),
+        );
       own = own.filter(({ load }) => !failures.has(load));
       broken = [];
     }
@@ -214,7 +218,7 @@ async function countedAnew(
   const counting = () => stagedCounts(store, heldBy(id, load.id), dedupe ? id : undefined);
   const { rows, rejectedRows, duplicates, leftOut } = await retrying(counting, retries);
   if (rows + rejectedRows + duplicates + leftOut !== chunk.rows)
-    throw new Error('what was held back of a chunk has expired: run the same command again');
+    throw new LoadError('what was held back of a chunk has expired: run the same command again');
   return { chunk, rows, rejectedRows, duplicates, leftOut };
 }
 
@@ -244,7 +248,7 @@ async function ownChunks({ ledger, load, held, dedupe = false }: HeldBack): Prom
     const takenBack = lastClaimIsOwn && (await mayBeTakenBack(ledger, last));
     const next = nextStep(mendTable, { loaded, lastClaimIsOwn, takenBack });
     if (next === 'fail') {
-      throw new Error(
+      throw new LoadError(
         takenBack
           ? 'the load was unloaded or replaced before it could be mended: to load it all the same, run the same command again'
           : 'another load has taken over a chunk of this file, and mends it: if that one has failed, too, run the same command again',

@@ -1,6 +1,6 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import type { Input } from '../../../ingest/input/input.ts';
-import { InputError } from '../../../ingest/input/input-error.ts';
+import { isOfInput, loadFailure } from '../../../ingest/ledger/load-error.ts';
 import type { ListReading } from '../../../ingest/lists/lookup-lists.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { confirm, lists } from '../../operations/lists.ts';
@@ -49,8 +49,9 @@ export async function ingestLists(
           if (signal.aborted) return;
           try {
             await load(input);
-          } catch (error) {
-            if (!(error instanceof InputError)) throw error;
+          } catch (cause) {
+            const error = loadFailure(cause, input.name, signal);
+            if (!isOfInput(error)) throw cause;
             onFailed(input, error);
             continue;
           }

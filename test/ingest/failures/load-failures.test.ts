@@ -1,7 +1,13 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, test } from 'vitest';
 import { InputError } from '../../../ingest/input/input-error.ts';
-import { LoadError, LoadRefused, loadFailure, Stopped } from '../../../ingest/ledger/load-error.ts';
+import {
+  isOfInput,
+  LoadError,
+  LoadRefused,
+  loadFailure,
+  Stopped,
+} from '../../../ingest/ledger/load-error.ts';
 
 // What the caller of a load is told of what ended it.
 const failure = (error: unknown, signal?: AbortSignal) => loadFailure(error, 'e.avro', signal) as Error;
@@ -68,6 +74,21 @@ test.each([
     message: `e.avro: ${said}. Rows already loaded are kept.`,
     cause: error,
   });
+});
+
+test.each([
+  ['what is in the file', new InputError('e.avro: is empty'), true],
+  ['a failure of ClickHouse', failure(ofClickHouse('Memory limit exceeded')), true],
+  ['what ClickHouse has of it', new LoadError('the chunk has 2 records, but ClickHouse has 1 event'), true],
+  ['a lost connection', failure(new Error('socket hang up')), false],
+  [
+    'a server that shuts down',
+    failure(new ClickHouseError({ message: '', code: '236', type: 'ABORTED' })),
+    false,
+  ],
+  ['a fault of adtally', new Error('a fault of adtally'), false],
+])('whether a failure keeps no other file out: %s', (_, error, isOfOne) => {
+  expect(isOfInput(error)).toBe(isOfOne);
 });
 
 test('any other error stays what it is', () => {

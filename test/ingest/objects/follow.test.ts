@@ -2,9 +2,13 @@ import { appendFile, chmod, mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { select, storeTime } from '../../../clickhouse/client.ts';
+import { defaultMapping, type ValidMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { dueLooks, noteFollowed, notFollowed } from '../../../ingest/ledger/followed-files.ts';
 import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { dated } from '../../../ingest/places/dated.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -101,6 +105,32 @@ test('an object that cannot be loaded keeps no other out, and is loaded when it 
   const said = await running.stopped();
   expect(said.match(/2\.txt: /g)).toHaveLength(1);
   expect(await loader.counted()).toBe(5);
+});
+
+test('a file at which ClickHouse fails keeps no other out', async () => {
+  const sql = 'throwIf(1)';
+  const failing: ValidMapping = {
+    ...defaultMapping,
+    sources: new Map([['campaign_id', { kind: 'expression', expression: sql, place: 'for a test' }]]),
+    expressions: new Map([['campaign_id', { sql, text: 'toString(result)', columns: [], numbers: [] }]]),
+  };
+  const paths = [
+    await loader.file('1.ndjson', lines(0, 1)),
+    await loader.file('2.ndjson', lines(1, 2)),
+  ] as const;
+  const failures: string[] = [];
+  await loadFiles(
+    paths.map((path) => new LocalFile(path)),
+    {
+      store: db.store,
+      dedupe: true,
+      now: () => new Date(),
+      readingOf: (path) => mappedReading(path, path === paths[0] ? failing : defaultMapping),
+      onFailed: (_, { message }) => void failures.push(message),
+    },
+  );
+  expect(failures).toEqual([expect.stringMatching(/1\.ndjson: ClickHouse failed: .*throwIf/)]);
+  expect(await loader.counted()).toBe(2);
 });
 
 test('a load that was taken back is loaded anew', async () => {
