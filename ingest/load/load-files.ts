@@ -62,8 +62,8 @@ export async function loadFiles(
   const settle = async (n: number, input: Input, result: LoadResult): Promise<void> => {
     for (const { chunk, rows } of result.judged ?? [])
       judged.set(chunk.head, [...(judged.get(chunk.head) ?? []), { ...chunk, loadedRows: rows }]);
-    await options.onLoaded?.(input, result);
     results[n] = result;
+    await options.onLoaded?.(input, result);
   };
   const each = async (
     runs: Iterable<readonly number[]>,

@@ -1,5 +1,5 @@
-import { appendFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { link, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFileSync, existsSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -61,21 +61,6 @@ test('no file that is there already is overwritten; the same file is there once'
   expect(await readFile(join(done, 'a.2.ndjson'), 'utf8')).toBe(a);
 });
 
-test('a file that takes the place of another one while that is loaded stays, and is loaded next time', async () => {
-  const { inbox, done } = await folders();
-  const [path, next] = [join(inbox, 'a.ndjson'), join(home, 'next')];
-  await writeFile(path, some('a', 'b'));
-  await writeFile(next, some('c'));
-  const flags = { moveTo: done, quiet: true };
-  const { signal } = new AbortController();
-  const loads = { store: db.store, flags, mapping: defaultMapping, size: {}, signal };
-  await loadAll(loads, [new LocalFile(path)], { onLoaded: () => rename(next, path) });
-  expect(await readdir(done)).toEqual([]);
-  expect((await run(['ingest', 'events', inbox, '--move-to', done])).code).toBe(0);
-  expect(await readdir(done)).toEqual(['a.ndjson']);
-  expect(await counted()).toBe(3);
-});
-
 /** A file that somebody changes right before it is looked at for the third time. */
 class ChangingFile extends LocalFile {
   #looks = 0;
@@ -91,6 +76,21 @@ class ChangingFile extends LocalFile {
     return super.look();
   }
 }
+
+test('a file that takes the place of another one while that is loaded stays, and is loaded next time', async () => {
+  const { inbox, done } = await folders();
+  const [path, next] = [join(inbox, 'a.ndjson'), join(home, 'next')];
+  await writeFile(path, some('a', 'b'));
+  await writeFile(next, some('c'));
+  const flags = { moveTo: done, quiet: true };
+  const { signal } = new AbortController();
+  const loads = { store: db.store, flags, mapping: defaultMapping, size: {}, signal };
+  await loadAll(loads, [new ChangingFile(path, () => renameSync(next, path))]);
+  expect(await readdir(done)).toEqual([]);
+  expect((await run(['ingest', 'events', inbox, '--move-to', done])).code).toBe(0);
+  expect(await readdir(done)).toEqual(['a.ndjson']);
+  expect(await counted()).toBe(3);
+});
 
 // On most Linux machines one of them is in memory.
 const otherDisk = ['/dev/shm', '/var/tmp'].find(

@@ -91,12 +91,14 @@ export async function loadAll(
       ...(rejectLimit && { rejectLimit }),
       ...(callbacks.onFailed && { onFailed: callbacks.onFailed }),
       onLoaded: async (input, result) => {
-        await callbacks.onLoaded?.(input, result);
         if (isWithout(result)) without.push({ file: input.name, places: result.places });
-        if (moveTo === undefined || (await moveInto(moveTo, input, versions.get(input)))) return;
-        progress.say(
-          `${input.name} was changed after the command began, so it stays: run the same command again`,
-        );
+        if (moveTo !== undefined && !(await moveInto(moveTo, input, versions.get(input)))) {
+          progress.say(
+            `${input.name} was changed after the command began, so it stays: run the same command again`,
+          );
+        }
+        // A follower looks no more at what it has noted.
+        await callbacks.onLoaded?.(input, result);
       },
       takeBack: async (load) => void (await unload(store, load, now, { signal })),
       now,

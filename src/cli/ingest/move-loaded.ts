@@ -4,6 +4,7 @@ import { copyFile, link, lstat, realpath, rename, rm, stat } from 'node:fs/promi
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import { type Input, versionOf } from '../../../ingest/input/input.ts';
+import { InputError } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { usage } from '../command/arguments.ts';
 import { synced } from '../command/synced.ts';
@@ -60,8 +61,18 @@ async function readsFolder(pattern: string, target: string): Promise<boolean> {
  * interrupted, the one here is removed; another file of that name makes `events.csv` come as `events.2.csv`.
  * @param version what it was before it was read
  * @returns false when it has changed since, and stays
+ * @throws {InputError} that names the file
  */
 export async function moveInto(folder: string, input: Input, version: string | undefined): Promise<boolean> {
+  try {
+    return await moved(folder, input, version);
+  } catch (cause) {
+    if (!(cause instanceof Error)) throw cause;
+    throw new InputError(`${input.name}: is loaded, but cannot be moved: ${cause.message}`, { cause });
+  }
+}
+
+async function moved(folder: string, input: Input, version: string | undefined): Promise<boolean> {
   if (versionOf(input) !== version) return false;
   const { name: file } = input;
   const name = basename(file);

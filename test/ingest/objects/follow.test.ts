@@ -1,4 +1,4 @@
-import { appendFile, chmod, mkdir, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { select, storeTime } from '../../../clickhouse/client.ts';
@@ -196,6 +196,33 @@ test('files of a folder are followed when nobody writes to them any more', async
   await running.loaded(5);
   await running.stopped();
   expect(await loader.counted()).toBe(7);
+});
+
+test('a file that could not be moved is moved later, also by another follower, and keeps no other out', async () => {
+  const [inbox, done] = [join(home, 'inbox'), join(home, 'done')];
+  await mkdir(inbox);
+  await mkdir(done);
+  const before = new Date(Date.now() - 60_000);
+  const write = async (name: string, content: string) => {
+    await writeFile(join(inbox, name), content);
+    await utimes(join(inbox, name), before, before);
+  };
+  // No longer name is possible, and this one is taken.
+  const long = `${'a'.repeat(248)}.ndjson`;
+  await write(long, lines(0, 2));
+  await writeFile(join(done, long), 'another');
+  const first = following(inbox, '--move-to', done);
+  await first.said(/a\.ndjson: is loaded, but cannot be moved: .*tried again later/);
+  await write('b.ndjson', lines(10, 3));
+  await first.loaded(3);
+  await first.stopped();
+  expect(await readdir(inbox)).toEqual([long]);
+  await rm(join(done, long));
+  const second = following(inbox, '--move-to', done);
+  await expect.poll(() => readdir(inbox), { timeout: 120_000 }).toEqual([]);
+  await second.stopped();
+  expect((await readdir(done)).sort()).toEqual([long, 'b.ndjson']);
+  expect(await loader.counted()).toBe(5);
 });
 
 test('of lists that come the one written last wins, whatever its name; a faulty one keeps no other out', async () => {
