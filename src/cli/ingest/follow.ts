@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, storeTime } from '../../../clickhouse/client.ts';
+import { retrying } from '../../../clickhouse/retry.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
@@ -74,7 +75,8 @@ export async function follow(follower: Follower): Promise<void> {
           onLoaded: async (input, { loadId = '' } = {}) => {
             const { name = '', version = '', modified = new Date(0) } = due.get(input) ?? {};
             const modifiedAt = modified.getTime();
-            await noteFollowed(store, { reading, name, version, load: loadId, modifiedAt, lookedAt });
+            const noted = { reading, name, version, load: loadId, modifiedAt, lookedAt };
+            await retrying(() => noteFollowed(store, noted));
           },
           onFailed: (input, { message }) => {
             if (failures.add(due.get(input), look))

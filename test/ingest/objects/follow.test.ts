@@ -1,7 +1,7 @@
 import { appendFile, chmod, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
-import { select, storeTime } from '../../../clickhouse/client.ts';
+import { type Store, select, storeTime } from '../../../clickhouse/client.ts';
 import { defaultMapping, type ValidMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
@@ -10,6 +10,7 @@ import { dueLooks, noteFollowed, notFollowed } from '../../../ingest/ledger/foll
 import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { dated } from '../../../ingest/places/dated.ts';
+import { follow } from '../../../src/cli/ingest/follow.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { useObjectStorage } from '../../support/object-storage.ts';
@@ -299,6 +300,34 @@ test('a list on disk confirms nothing once more when only its mode changes, or i
   await second.said(/3\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toMatch(/[12]\.csv/);
   expect(await unconfirmedDays(db.store, { account })).toBe(1);
+});
+
+test('what was loaded is loaded once also where ClickHouse is away when that is noted', async () => {
+  const path = await loader.file('1.csv', '');
+  await utimes(path, 0, 0);
+  const stop = new AbortController();
+  let away = false;
+  const store: Store = Object.create(db.store);
+  store.exec = (async (params: Parameters<Store['exec']>[0]) => {
+    if (!away) return db.store.exec(params);
+    away = false;
+    throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+  }) as Store['exec'];
+  let looks = 0;
+  let loads = 0;
+  await follow({
+    ...{ store, signal: stop.signal, places: [path], everyMs: 1, reading: account, canBeUnloaded: false },
+    find: async () => {
+      if (++looks === 3) stop.abort();
+      return [new LocalFile(path)];
+    },
+    load: async ([file], { onLoaded }) => {
+      loads++;
+      away = true;
+      if (file) await onLoaded(file);
+    },
+  });
+  expect([looks, loads]).toEqual([3, 1]);
 });
 
 test('dates of a pattern are those since a time, and a day ahead', () => {
