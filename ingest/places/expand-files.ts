@@ -10,8 +10,10 @@ import { objectAddress } from '../objects/address.ts';
 import type { ObjectStores } from '../objects/object-stores.ts';
 
 export interface ExpandOptions {
-  /** Arguments that stand for nothing are no error. */
+  /** Arguments that stand for nothing are no error, nor are links to nothing. */
   readonly mayBeEmpty?: boolean;
+  /** Called for each argument that fails; the others are expanded. Absent: the first such failure is thrown. */
+  readonly onFailed?: ((error: Error) => void) | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -28,15 +30,20 @@ export async function expandFiles(
 ): Promise<Input[]> {
   const inputs = new Map<string, Input>();
   for (const arg of args) {
-    const address = objectAddress(arg);
-    const found = address ? await stores.expand(arg, address, options.signal) : await expand(arg);
-    if (found.length === 0 && !options.mayBeEmpty) throw new InputError(`${arg}: no file there`);
-    for (const input of found) if (!inputs.has(input.name)) inputs.set(input.name, input);
+    try {
+      const address = objectAddress(arg);
+      const found = address ? await stores.expand(arg, address, options.signal) : await expand(arg, options);
+      if (found.length === 0 && !options.mayBeEmpty) throw new InputError(`${arg}: no file there`);
+      for (const input of found) if (!inputs.has(input.name)) inputs.set(input.name, input);
+    } catch (error) {
+      if (!options.onFailed || !(error instanceof InputError)) throw error;
+      options.onFailed(error);
+    }
   }
   return [...inputs.values()];
 }
 
-async function expand(arg: string): Promise<Input[]> {
+async function expand(arg: string, options: ExpandOptions): Promise<Input[]> {
   if (arg === '-') return [standardInput];
   const found = await stat(arg).catch((cause: unknown) => {
     if (isDynamicPattern(arg)) return undefined;
@@ -44,26 +51,27 @@ async function expand(arg: string): Promise<Input[]> {
   });
   if (found?.isFile() || found?.isFIFO()) return [new LocalFile(arg)];
   const files = found
-    ? await filesIn(arg)
+    ? await filesIn(arg, options)
     : await glob(arg, { expandDirectories: false, absolute: isAbsolute(arg) });
   return files.sort().map((file) => new LocalFile(file));
 }
 
-async function filesIn(folder: string): Promise<string[]> {
+async function filesIn(folder: string, options: ExpandOptions): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
     throw fileError(folder, cause);
   });
   const visible = entries.filter(({ name }) => !name.startsWith('.'));
-  const areFolders = await Promise.all(visible.map((entry) => isFolder(folder, entry)));
+  const areFolders = await Promise.all(visible.map((entry) => isFolder(folder, entry, options)));
   return visible.filter((_, n) => !areFolders[n]).map(({ name }) => join(folder, name));
 }
 
-/** Follows links: one to a folder is not a file, one to nothing is an error. */
-async function isFolder(folder: string, entry: Dirent): Promise<boolean> {
+/** Follows links: one to a folder is not a file, one to nothing is an error, unless files may be missing. */
+async function isFolder(folder: string, entry: Dirent, { mayBeEmpty }: ExpandOptions): Promise<boolean> {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
   const path = join(folder, entry.name);
-  const found = await stat(path).catch((cause: unknown) => {
+  const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
+    if (mayBeEmpty && cause.code === 'ENOENT') return undefined;
     throw fileError(path, cause);
   });
-  return found.isDirectory();
+  return found?.isDirectory() ?? false;
 }

@@ -40,10 +40,10 @@ export async function ingestEvents(
     ...(target && { replaces: { target, files: args.join(' ') } }),
   };
   const stores = objectStores(flags.endpoint, say);
-  const find = async () => {
+  const find = async (onFailed?: (error: Error) => void) => {
     const { since, follow } = flags;
     const mayBeEmpty = since !== undefined || follow !== undefined;
-    const files = await expandFiles(datedPlaces(args, since), stores, { mayBeEmpty, signal });
+    const files = await expandFiles(datedPlaces(args, since), stores, { mayBeEmpty, signal, onFailed });
     if (flags.moveTo !== undefined) await requireMoveTarget(flags.moveTo, args, files);
     return files;
   };

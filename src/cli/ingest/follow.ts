@@ -35,7 +35,8 @@ export interface Follower {
   readonly reading: string;
   /** Whether an unload may have taken back what was loaded, so that all of it is loaded anew. */
   readonly canBeUnloaded: boolean;
-  readonly find: () => Promise<Input[]>;
+  /** @param onFailed called for each place that fails; absent: the first such failure is thrown */
+  readonly find: (onFailed?: (error: Error) => void) => Promise<Input[]>;
   /** Loads files, those written earlier first, and tells of each that it is loaded, or cannot be. */
   readonly load: (files: readonly Input[], told: Told) => Promise<unknown>;
 }
@@ -56,12 +57,19 @@ export async function follow(follower: Follower): Promise<void> {
   if (follower.places.includes('-')) throw usage('--follow: standard input (-) ends by itself');
   const places = follower.places.join(' ');
   const failures = new Failures();
-  let problem = '';
+  let said = new Set<string>();
   let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
+    const problems = new Set<string>();
+    const tell = ({ message }: Error) => {
+      // Said once, however long it lasts.
+      if (!signal.aborted && !said.has(message)) say(`${message}; trying again`);
+      problems.add(message);
+    };
     try {
       const lookedAt = await storeTime(store);
-      const found = (await follower.find()).flatMap((input) => lookAt(input, follower));
+      const files = await follower.find(look === 0 ? undefined : tell);
+      const found = files.flatMap((input) => lookAt(input, follower));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -84,18 +92,16 @@ export async function follow(follower: Follower): Promise<void> {
           },
         });
       }
-      if (performance.now() >= notedAt + noteEveryMs) {
+      if (problems.size === 0 && performance.now() >= notedAt + noteEveryMs) {
         await noteLook(store, { places, everyMs }, lookedAt);
         notedAt = performance.now();
       }
-      problem = '';
     } catch (error) {
       if (signal.aborted) break;
       if (look === 0 || !(error instanceof Error)) throw error;
-      // Said once, however long it lasts.
-      if (error.message !== problem) say(`${error.message}; trying again`);
-      problem = error.message;
+      tell(error);
     }
+    said = problems;
     await delay(everyMs, undefined, { signal }).catch(() => {});
   }
   say('stopped; what was loaded is not read again');

@@ -43,7 +43,7 @@ export async function ingestLists(
       ...{ store, signal, places: args, everyMs },
       // An unload takes no names back, and to confirm again would confirm what was loaded since.
       ...{ reading: `${name} ${JSON.stringify(reading)}`, canBeUnloaded: false },
-      find: () => expandFiles(args, stores, { mayBeEmpty: true, signal }),
+      find: (onFailed) => expandFiles(args, stores, { mayBeEmpty: true, signal, onFailed }),
       load: async (files, { onLoaded, onFailed }) => {
         for (const input of files) {
           if (signal.aborted) return;

@@ -1,4 +1,4 @@
-import { appendFile, chmod, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { appendFile, chmod, mkdir, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
 import { type Store, select, storeTime } from '../../../clickhouse/client.ts';
@@ -197,6 +197,24 @@ test('files of a folder are followed when nobody writes to them any more', async
   await running.loaded(5);
   await running.stopped();
   expect(await loader.counted()).toBe(7);
+});
+
+test('a place that fails keeps no other out, and neither does a link to nothing', async () => {
+  const inbox = join(home, 'inbox');
+  await mkdir(inbox);
+  await symlink(join(home, 'nothing'), join(inbox, '0.ndjson'));
+  await put('1.ndjson', lines(0, 2));
+  const running = following(s3(), inbox);
+  await running.loaded(2);
+  storage.meet(() => ({ status: 403, code: 'AccessDenied' }));
+  await running.said(/do not give access to it \(403 AccessDenied\); trying again/);
+  await writeFile(join(inbox, '2.ndjson'), lines(10, 3));
+  await utimes(join(inbox, '2.ndjson'), 0, 0);
+  await running.loaded(3);
+  storage.reset();
+  await put('3.ndjson', lines(20, 4));
+  await running.loaded(4);
+  expect((await running.stopped()).match(/trying again/g)).toHaveLength(1);
 });
 
 test('a file that could not be moved is moved later, also by another follower, and keeps no other out', async () => {
