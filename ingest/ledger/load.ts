@@ -32,7 +32,7 @@ export interface LoadDescription {
   readonly kind: LoadRecord['kind'];
   readonly file: string;
   readonly dedupe?: boolean;
-  /** Loads of the same lock run one after another: those of inputs that begin alike, and the replays of one load. */
+  /** Loads of the same lock run one after another: those of inputs that begin alike, and all replays. */
   readonly lock?: string;
   /** Where it counts what it does; absent: in counts of its own. */
   readonly counts?: LoadCounts;

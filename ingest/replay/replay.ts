@@ -27,7 +27,8 @@ export interface ReplayResult {
  * Loads the corrected rows of an export of a load's rejected rows (CSV or NDJSON, as `rejects` writes them) and
  * marks them as replayed; rows that are still faulty stay rejected. Interrupted at any point and repeated, also
  * with other corrections, it counts each row once: what is being replayed is kept in the store first, and an
- * unfinished replay is finished before a new one begins. Replays of one load run one after the other.
+ * unfinished replay is finished before a new one begins. Replays run one after the other: two loads may have the same
+ * rejected rows.
  * @throws {InputError} when the file is no such export
  */
 export async function replay(
@@ -41,8 +42,8 @@ export async function replay(
   for (;;) {
     const unfinished = await unfinishedReplay(store, load);
     const dedupe = unfinished === undefined ? (options.dedupe ?? false) : isDeduped(unfinished);
-    const file = `replay of ${load}`;
-    const turn = await Load.begin(store, { kind: 'replay', file, lock: file, dedupe }, now(), options);
+    const description = { kind: 'replay', file: `replay of ${load}`, lock: 'replay', dedupe } as const;
+    const turn = await Load.begin(store, description, now(), options);
     try {
       const result = await replayOnce(store, load, corrections, { turn, dedupe, unfinished }, now);
       if (result) return result;

@@ -13,21 +13,28 @@ replayedAs(loads, 'ndjson');
 killedReplay(db, loads, 'csv', 4);
 killedReplay(db, loads, 'ndjson', 4);
 
-test('two different replays of one load at once count each row once, as one or the other corrected it', async () => {
-  const { load } = await loadWithRejects(50);
-  const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
-  const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
-  const held = heldAt(db.store, /INSERT INTO rejected_rows/);
-  const replaying = replay(held.store, load, new LocalFile(first), now);
-  await held.reached;
-  const waits = vi.fn();
-  const other = replay(db.store, load, new LocalFile(second), now, { onWait: waits });
-  await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
-  held.release();
-  expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
-  expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
-  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
-});
+test.each(['one load', 'two loads of the same chunks'])(
+  'two different replays of %s at once count each row once, as one or the other corrected it',
+  async (of) => {
+    const { load } = await loadWithRejects(50);
+    const another = of === 'one load' ? load : `${load}-again`;
+    const query =
+      'INSERT INTO load_chunks SELECT * REPLACE ({another:String} AS load_id) FROM load_chunks AS c WHERE c.load_id = {load:String}';
+    if (another !== load) await db.store.command({ query, query_params: { load, another } });
+    const first = await corrected(load, 'ndjson', (row) => (row < 7 ? 3 : 0), 'first');
+    const second = await corrected(load, 'ndjson', (row) => (row < 3 ? 0 : 5), 'second');
+    const held = heldAt(db.store, /INSERT INTO rejected_rows/);
+    const replaying = replay(held.store, load, new LocalFile(first), now);
+    await held.reached;
+    const waits = vi.fn();
+    const other = replay(db.store, another, new LocalFile(second), now, { onWait: waits });
+    await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
+    held.release();
+    expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
+    expect(await other).toMatchObject({ replayed: 3, skipped: 7 });
+    expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 40 + 7 * 3 + 3 * 5 });
+  },
+);
 
 test('a replay that was marked only in part is not replayed again', async () => {
   const { load } = await loadWithRejects(50);
