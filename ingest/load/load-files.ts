@@ -140,7 +140,10 @@ function alike(numbers: readonly number[], keyOf: (n: number) => string | number
   return [...runs.values()];
 }
 
-/** What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. */
+/**
+ * What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. So would what
+ * was rejected of it; where that has a limit, no other input is loaded at the same time.
+ */
 async function loadWhole(
   options: EventLoadOptions,
   load: (options: EventLoadOptions) => Promise<LoadResult>,
@@ -148,6 +151,7 @@ async function loadWhole(
 ): Promise<LoadResult> {
   const sentBy: string[] = [];
   const onReplaced = (load: string) => void sentBy.push(load);
+  const forgetRejected = options.rejectLimit?.mark();
   return inOneVersion(
     options.input,
     () => load({ ...options, onReplaced }),
@@ -155,6 +159,7 @@ async function loadWhole(
       const sender = sentBy.pop();
       if (sender !== undefined && !takeBack) throw error;
       if (sender !== undefined) await takeBack?.(sender);
+      forgetRejected?.();
     },
   );
 }

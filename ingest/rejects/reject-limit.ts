@@ -34,6 +34,15 @@ export class RejectLimit {
     this.#rejected -= rejected;
   }
 
+  /** What was counted so far. @returns what goes back to that */
+  mark(): () => void {
+    const [rows, rejected] = [this.#rows, this.#rejected];
+    return () => {
+      this.#rows = rows;
+      this.#rejected = rejected;
+    };
+  }
+
   toString(): string {
     return this.#most.percent === undefined ? `${this.#most.rows}` : `${this.#most.percent}%`;
   }

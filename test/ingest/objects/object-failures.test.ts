@@ -8,6 +8,7 @@ import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { replaceEvents } from '../../../ingest/replace/replace-events.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -210,6 +211,19 @@ test('what has been sent of an object that is replaced then counts no more', asy
   await put('a.ndjson', lines(26_000, 'a'));
   replaceWhenSent();
   await load([address('a.ndjson')]);
+  expect(await loader.counted()).toBe(14_000);
+});
+
+test('what was rejected of it counts towards the limit no more', async () => {
+  const faulty = ndjson([event({ advertiser_id: account, quantity: 0 })]);
+  await put('a.ndjson', faulty + lines(26_000, 'a'));
+  replaceWhenSent(undefined, undefined, faulty + lines(14_000, 'b'));
+  const [result] = await loadFiles(await expandFiles([address('a.ndjson')], stores()), {
+    ...common(),
+    rejectLimit: new RejectLimit({ rows: 1 }),
+    takeBack: async (load) => void (await unload(db.store, load, now)),
+  });
+  expect(result).toMatchObject({ rows: 14_000, rejectedRows: 1 });
   expect(await loader.counted()).toBe(14_000);
 });
 
