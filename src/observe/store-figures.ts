@@ -252,11 +252,15 @@ export class StoreFigures {
       // Each by itself: an older user of ClickHouse may lack the grant for one of them.
       const values = await group
         .read({ store, alerts, now: now(), timezone: this.#timezone })
+        .then((read) => {
+          // Only then: how long a failure took does not tell what the figure costs.
+          this.#due.set(group, begunAt + (performance.now() - begunAt) / this.#times.partOfTime);
+          return read;
+        })
         .catch((error: unknown) => {
           onError(error);
           return [];
         });
-      this.#due.set(group, begunAt + (performance.now() - begunAt) / this.#times.partOfTime);
       for (const [n, [name]] of group.metrics.entries()) {
         const value = values[n];
         this.#values.set(

@@ -1,6 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
-import { storeTime } from '../../clickhouse/client.ts';
+import { type Store, storeTime } from '../../clickhouse/client.ts';
 import { noteLook } from '../../ingest/ledger/followed-files.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { Metrics } from '../../src/observe/metrics.ts';
+import { StoreFigures } from '../../src/observe/store-figures.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -39,4 +42,27 @@ test('/metrics has what an operator has to be told of: what is open, when the la
   expect(numberOf('adtally_store_partition_parts_max')).toBeLessThanOrEqual(numberOf('adtally_store_parts'));
   expect(numberOf('adtally_store_disk_free_bytes')).toBeLessThan(numberOf('adtally_store_disk_bytes'));
   expect(text).toMatch(/^adtally_build_info\{node="v\d+[^"]*",version="\d[^"]*"[^}]*\} 1$/m);
+});
+
+test('a figure whose question failed is asked again at the next look, however long the failure took', async () => {
+  const errors: unknown[] = [];
+  const failsOnce: Store = Object.create(db.store);
+  failsOnce.query = async (params: Parameters<Store['query']>[0]) =>
+    db.store.query(errors.length === 0 ? { ...params, query: 'SELECT throwIf(sleep(0.3) = 0)' } : params);
+  const metrics = new Metrics();
+  const figures = new StoreFigures({
+    store: failsOnce,
+    alerts: loadConfig({}).alerts,
+    now: () => new Date(),
+    onError: (error) => errors.push(error),
+    times: { everyMs: 20, partOfTime: 0.000_1 },
+  });
+  figures.addTo(metrics);
+  figures.start('UTC');
+  try {
+    await expect.poll(() => metrics.text(), { timeout: 60_000 }).toMatch(/^adtally_damaged_parts 0$/m);
+    expect(errors).toHaveLength(1);
+  } finally {
+    figures.stop();
+  }
 });
