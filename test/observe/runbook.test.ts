@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { endpoints } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { exportedReports } from '../../src/http/export/paths.ts';
+import { operations } from '../../src/operations/operations.ts';
+import { pathOf } from '../../src/receive/operations.ts';
 import { checkout } from '../support/process.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
@@ -25,4 +30,14 @@ test('the limits of alerts that are shown as defaults are those that hold', () =
   expect(loadConfig(shown).alerts).toEqual(loadConfig({}).alerts);
   expect(defaults(read('.env.example'), /^# (ALERT_\w+)=(\d+)$/gm)).toEqual(shown);
   expect(defaults(read('deploy/helm/values.yaml'), /(ALERT_\w+): (\d+)/g)).toEqual(shown);
+});
+
+test('what is told of reports counts every endpoint of reports, and none of adtally receive', () => {
+  const told = ['deploy/prometheus/alerts.yml', 'deploy/grafana/dashboards/adtally.json'].map(read).join('');
+  const [matcher = '', ...others] = [...told.matchAll(/endpoint=~\\?"([^"\\]+)/g)].map(([, text]) => text);
+  expect([...new Set(others)]).toEqual([matcher]);
+  const isReport = (path: string) => new RegExp(`^(?:${matcher})$`).test(path);
+  const paths = [...endpoints(catalog), ...exportedReports(catalog)].map(({ path }) => path);
+  expect(paths.filter((path) => !isReport(path))).toEqual([]);
+  expect(['/v1/events', ...operations.map(pathOf)].filter(isReport)).toEqual([]);
 });
