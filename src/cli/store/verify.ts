@@ -26,8 +26,8 @@ export interface VerifyFlags {
 }
 
 /**
- * One line for each difference and damaged part; exit code 1 if there are any. A damaged part is given up when everything
- * agrees without it, so that reports answer again.
+ * One line for each difference and damaged part; exit code 1 if there are any, or an unload was interrupted. A damaged
+ * part is given up when everything agrees without it, so that reports answer again.
  */
 export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags): Promise<void> {
   if ((await damagedParts(store)).length === 0) return verify(store, days, flags, []);
@@ -48,8 +48,7 @@ async function verify(
   const keys = config().signing?.publicKeys.map(publicKeyOf);
   const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
-  const found = differences.length + ledger.differences.length;
-  const agrees = found + unloads.length === 0;
+  const agrees = differences.length + ledger.differences.length + unloads.length === 0;
   const tellerOf = await tellers(store, damaged);
   const isNeedless = (part: DamagedPart) =>
     days === everyDay &&
@@ -62,7 +61,8 @@ async function verify(
   const left = damaged.filter((part) => !isNeedless(part));
   if (json) {
     const parts = left.map((part) => ({ ...part, what: 'damaged' }));
-    print(JSON.stringify([...ledger.differences, ...differences, ...closes, ...parts]));
+    const begun = unloads.map((load) => ({ load, what: 'unload interrupted' }));
+    print(JSON.stringify([...ledger.differences, ...begun, ...differences, ...closes, ...parts]));
   } else {
     for (const each of ledger.differences) print(describeDifference(each));
     for (const { table, account, day, measure, events, rollup } of differences) {
@@ -101,7 +101,7 @@ async function verify(
   }
   await giveUp(store, damaged.filter(isNeedless));
   for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(tellerOf(part) === 'ledger')}`);
-  if (found + closes.length + left.length > 0) process.exitCode = 1;
+  if (!agrees || closes.length + left.length > 0) process.exitCode = 1;
 }
 
 /** What shows whether rows of a damaged part are missing, by its table and month. A table that lacks rows itself shows less. */

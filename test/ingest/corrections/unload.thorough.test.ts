@@ -33,6 +33,16 @@ test.each(unloadSteps)('taking a load back, ended after %s, is completed by repe
   expect(await counted()).toEqual({ events: 50, spent: '5' });
 });
 
+test('verify finds an unload that lacks nothing but its end', async () => {
+  const id = await load(await file('wrong.ndjson', ndjson(events(20))));
+  const [end = /$/] = unloadSteps.slice(-1);
+  await expect(unload(failingAt(db.store, end, 'before'), id, now)).rejects.toThrow('killed');
+  const { code, stdout } = await run(['verify', '--json']);
+  expect([code, JSON.parse(stdout)]).toEqual([1, [{ load: id, what: 'unload interrupted' }]]);
+  await unload(db.store, id, now);
+  expect((await run(['verify'])).code).toBe(0);
+});
+
 test.each(unloadSteps.slice(0, 5))('ended after %s, the same file can be loaded again', async (step) => {
   const path = await file('wrong.ndjson', ndjson(events(20)));
   const id = await load(path, 1_000);
