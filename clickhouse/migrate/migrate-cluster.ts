@@ -56,15 +56,18 @@ function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void
 }
 
 /**
- * Fills those of the tables that every node has in full which are empty: of a node that was just added, or whose filling
- * was interrupted. Replicas fetch them themselves; then there is nothing left to copy.
+ * Fills those of the tables that every node has in full which have fewer rows than another node's: of a node that was just
+ * added, or whose filling was interrupted. What the node has already counts once, by its version. Replicas fetch the rows
+ * themselves; then there is nothing left to copy.
  */
 async function copyWholeTables(node: Store, others: readonly ClusterNode[]): Promise<void> {
   const { address } = node;
   for (const table of await tablesOnEveryNode()) {
+    const theirs = remoteTable(address, others, address.database, table, ',');
     await node.command({
-      query: `INSERT INTO ${table} SELECT * FROM ${remoteTable(address, others, address.database, table, ',')}
-              WHERE (SELECT count() FROM ${table}) = 0`,
+      query: `INSERT INTO ${table} SELECT * FROM ${theirs}
+              WHERE (SELECT count() FROM ${table} FINAL)
+                < (SELECT max(rows) FROM (SELECT count() AS rows FROM ${theirs} FINAL GROUP BY shardNum()))`,
     });
   }
   await node.command({ query: 'SYSTEM RELOAD DICTIONARY placement' });
