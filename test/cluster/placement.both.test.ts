@@ -56,6 +56,15 @@ it.runIf(!thorough)('a report asks the shard of its account and no other', async
   }
 });
 
+it.runIf(!thorough)('an account whose events were all taken back is asked for on all shards', async () => {
+  await test.store.command({
+    query:
+      "INSERT INTO ad_units_changes (account_id, day, changed_at) VALUES ('emptied', '2026-01-01', now64(6))",
+  });
+  expect(await placeAccount(test.store, catalog, { account: 'emptied', shards: [1] })).toBe(true);
+  expect(await placeAccount(test.store, catalog, { account: 'unknown', shards: [1] })).toBe(false);
+});
+
 it.runIf(!thorough)(
   'places nothing while a chunk is in doubt, nor on a shard that is not there',
   async () => {
