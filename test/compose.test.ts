@@ -82,15 +82,16 @@ test('each ClickHouse is given the passwords that its users.xml reads', () => {
     expect(Object.keys(environment), name).toEqual(expect.arrayContaining(passwords));
 });
 
-test.each(files)('what loads objects by %s reaches buckets, and has their keys', (file) => {
+test.each(files)('what loads objects by %s reaches buckets, and has their keys and addresses', (file) => {
   const all = composed(file).services;
+  // The variables that `backup s3://…` reads, and the token of lent keys, which only loads take.
+  const names = read('src/cli/store/s3-target.ts').match(/\bAWS_[A-Z_]+(_S3)?\b/g) ?? [];
+  const buckets = Object.fromEntries([...names, 'AWS_SESSION_TOKEN'].map((name) => [name, null]));
+  expect(Object.keys(buckets)).toHaveLength(7);
   for (const service of [all.cli, all.follow ?? all.cli]) {
     if (!service) throw new Error('cli is in every file');
     expect(networksOf(service)).toEqual(['default', 'stores']);
-    expect(service.environment).toMatchObject({
-      ...{ AWS_ACCESS_KEY_ID: null, AWS_SECRET_ACCESS_KEY: null, AWS_REGION: null },
-      CLICKHOUSE_USER: 'adtally',
-    });
+    expect(service.environment).toMatchObject({ ...buckets, CLICKHOUSE_USER: 'adtally' });
   }
 });
 
