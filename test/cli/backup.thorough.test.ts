@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
+import { heldAt } from '../support/held.ts';
 import { useCommands } from '../support/process.ts';
 
 const commands = useCommands();
@@ -197,4 +200,31 @@ test('after a restore moments before the backup can be told, and those between t
   await done('restore', to, '--replace');
   const after = new Date().toISOString();
   expect(await asked([before, between, after])).toEqual([then, [409, undefined], then]);
+});
+
+test('a backup of one database is not disturbed by that of another in the same folder, which waits for it', async () => {
+  const ofOther = { ...env, CLICKHOUSE_DATABASE: 'other' };
+  await done('migrate');
+  const made = await commands.run(['migrate'], ofOther);
+  expect(made.code, made.stderr).toBe(0);
+  const store = connect({ ...lease.address, database: 'adtally' });
+  const held = heldAt(store, /INSERT INTO incoming/);
+  const input = new LocalFile(file('held.ndjson', ['2026-05-15']));
+  const loading = loadEvents({ store: held.store, input, chunkBytes: 1 << 20, now: () => new Date() });
+  try {
+    await held.reached;
+    const under = commands.start(['backup', join(folder, 'under-way.tar.zst')], env);
+    await under.said(/waiting for load/);
+    const other = commands.start(['backup', join(folder, 'other.tar.zst')], ofOther);
+    await other.said(/waiting for another backup or restore/);
+    held.release();
+    for (const { ended } of [under, other]) {
+      const { code, stderr } = await ended;
+      expect(code, stderr).toBe(0);
+    }
+  } finally {
+    held.release();
+    await loading;
+    await store.close();
+  }
 });

@@ -7,13 +7,17 @@ import { readSettings } from '../../../clickhouse/settings.ts';
 import { config, say } from '../command/command.ts';
 import { type Archive, leftLinks, removeLink } from './archive.ts';
 
-/** Whoever works with backups of a database holds a statement of this id. */
-const turnOf = (database: string) => `adtally-backup-${database}`;
+/**
+ * Whoever works with backups of a database holds a statement of this id; on the embedded ClickHouse of any database, because
+ * what a killed command has left in its folder is removed whosever it was.
+ */
+const turnOf = (database: string) =>
+  config().clickhouse.url ? `adtally-backup-${database}` : 'adtally-backup';
 /** The `BACKUP` or `RESTORE` itself, which goes on in the server when the command is killed. */
 const statementOf = (database: string) => `adtally-archive-${database}`;
 
 /**
- * Does `work` on the server while no other backup or restore of the database runs, and removes first what a killed one
+ * Does `work` on the server while no other backup or restore has the turn, and removes first what a killed one
  * has left, unless that is the complete database of a restore that has to be ended.
  * @param work gets the restore that has to be ended
  */
