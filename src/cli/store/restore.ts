@@ -108,7 +108,7 @@ async function tellRestored(store: Store, name: string, kept: boolean): Promise<
   await untilReportsShowIt();
   say(`restored from ${name}`);
   say(
-    `tokens that were revoked since the backup are valid again, with their links${kept ? '' : ', and people who signed out since are signed in again'}: adtally token list; then load the files since`,
+    `tokens that were revoked since the backup are valid again, with their links${kept ? '' : ', and people who signed out since may be signed in again'}: adtally token list; then load the files since`,
   );
   if (!kept && (await listSchedules(store)).length > 0) {
     say(
