@@ -77,7 +77,9 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
     const [, filtered] = filter.exec(name) ?? [];
     if (filtered !== undefined) {
       // A value may hold any character, so that several are several parameters.
-      filters.set(filtered, [...(filters.get(filtered) ?? []), text]);
+      const values = filters.get(filtered);
+      if (values) values.push(text);
+      else filters.set(filtered, [text]);
       continue;
     }
     const known = Object.hasOwn(parameters, name) ? parameters[name] : undefined;

@@ -121,3 +121,10 @@ test('what is written is read again', () => {
     expect(String(parametersOf(fieldsOf(new URLSearchParams(written))))).toBe(written);
   }
 });
+
+test('a body has room for 40,000 values of a filter, which are written and read in one go', () => {
+  const campaign = Array.from({ length: 40_000 }, (_, n) => String(n));
+  const before = performance.now();
+  expect(fieldsOf(parametersOf({ filters: { campaign } }))).toEqual({ filters: { campaign } });
+  expect(performance.now() - before).toBeLessThan(5_000);
+});
