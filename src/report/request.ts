@@ -127,6 +127,8 @@ export function parseBody<Fields>(schema: z.ZodType<Fields>, body: string): Fiel
 export const withoutNulls = (body: string): unknown => parsedJson(body, (_, value) => value ?? undefined);
 
 function refuseMistyped(names: readonly string[], fields: unknown): void {
+  // Texts and lists have keys, too: a body may have as many as characters.
+  if (typeof fields !== 'object' || Array.isArray(fields)) return;
   const optional = names.filter((name) => !required.includes(name));
   for (const given of Object.keys(Object(fields))) {
     const name = names.includes(given) ? undefined : meant(given, optional);

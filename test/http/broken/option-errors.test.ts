@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { endpoints } from '../../../catalog/breakdowns.ts';
+import { catalog } from '../../../catalog/catalog.ts';
+import { RequestReader } from '../../../src/report/request.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -71,6 +74,17 @@ async function refusal(path: string, fields: Record<string, unknown>): Promise<u
   const response = await service.post(path, 'account', { ...october, ...fields });
   return { status: response.status, ...JSON.parse(await response.text()) };
 }
+
+const breakdownOf = (path: string) => {
+  const endpoint = endpoints(catalog).find((each) => each.path === path);
+  if (!endpoint) throw new Error(`there is no ${path}`);
+  return endpoint.breakdown;
+};
+
+test('of a body that is a list no names are looked at, of which it has as many as elements', () => {
+  const requests = new RequestReader(catalog, breakdownOf(dated));
+  expect(() => requests.read(Object.assign([], { limt: 1 }))).toThrow('must be a JSON object');
+});
 
 describe.each([undated, dated])('%s refuses with the name of the field', (path) => {
   test.each(everywhere)('%j', async (fields, field, reason) => {
