@@ -35,14 +35,16 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .describe(
         'Counts only what has one of the values of each field. Texts are those that rows show, `…_id` are ids; the breakdown need not have the field.',
       ),
-    metrics: z
-      .array(oneOf(metrics), { error: `must be a list of ${list(metrics)}` })
-      .min(1, 'must name a metric')
-      .refine((names) => new Set(names).size === names.length, 'must not name a metric twice')
+    metrics: upToFirstWrong(
+      z
+        .array(oneOf(metrics), { error: `must be a list of ${list(metrics)}` })
+        .min(1, 'must name a metric')
+        .refine((names) => new Set(names).size === names.length, 'must not name a metric twice'),
+    )
       .optional()
       .describe('The figures that rows have, in this order; all of them if absent.'),
-    order_by: z
-      .array(
+    order_by: upToFirstWrong(
+      z.array(
         z.strictObject(
           {
             field: oneOf([...ordered, ...compared]),
@@ -51,7 +53,8 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
           { error: unlessUnknown('must be an object with field and direction', 'field and direction') },
         ),
         { error: 'must be a list of objects with field and direction' },
-      )
+      ),
+    )
       .optional()
       .describe(
         'What orders the rows: texts and their ids, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. Ties go by the grouping keys.',
@@ -126,9 +129,21 @@ const unlessUnknown =
   ({ code }: { readonly code?: string | undefined }) =>
     code === 'unrecognized_keys' ? `is not known here: there are ${members}` : reason;
 
-const values = z
-  .array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' })
-  .min(1, 'must list a value');
+/** A list, judged up to its first wrong element: a body has room for 250,000, and zod writes an issue for each. */
+function upToFirstWrong<Element extends z.ZodType>(list: z.ZodArray<Element>) {
+  const isWrong = (each: unknown) => !list.element.safeParse(each).success;
+  return z.preprocess((given) => {
+    if (!Array.isArray(given)) return given;
+    const wrong = given.findIndex(isWrong);
+    return wrong < 0 ? given : given.slice(0, wrong + 1);
+  }, list);
+}
+
+const values = upToFirstWrong(
+  z
+    .array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' })
+    .min(1, 'must list a value'),
+);
 
 /** What the fields of an option can be called. */
 function optionNames(catalog: Catalog, breakdown: Breakdown) {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { endpoints } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
-import { RequestReader } from '../../../src/report/request.ts';
+import { RequestReader, requestSchema } from '../../../src/report/request.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -84,6 +84,15 @@ const breakdownOf = (path: string) => {
 test('of a body that is a list no names are looked at, of which it has as many as elements', () => {
   const requests = new RequestReader(catalog, breakdownOf(dated));
   expect(() => requests.read(Object.assign([], { limt: 1 }))).toThrow('must be a JSON object');
+});
+
+test.each([
+  { filters: { device: [1, 2, 3] } },
+  { metrics: ['cost', 'price', 'sum'] },
+  { order_by: [{}, {}, {}] },
+])('only the first of many wrong elements is told: %j', (fields) => {
+  const schema = requestSchema(catalog, breakdownOf(dated));
+  expect(schema.safeParse({ ...october, ...fields }).error?.issues).toHaveLength(1);
 });
 
 describe.each([undated, dated])('%s refuses with the name of the field', (path) => {
