@@ -127,6 +127,12 @@ function reportsOf(catalog: Catalog): ListedReport[] {
     });
 }
 
+/** A field whose schema is told, and which only the endpoint judges: zod writes an issue for each wrong element. */
+function told(schema: z.ZodType) {
+  const { $schema: _, ...json } = z.toJSONSchema(schema);
+  return z.unknown().meta(json).optional();
+}
+
 /** The body of the endpoint, checked loosely: the endpoint itself says what is wrong with it. Other fields are refused. */
 function reportInput(names: readonly string[]) {
   const day = z.string().describe('yyyy-mm-dd');
@@ -134,14 +140,13 @@ function reportInput(names: readonly string[]) {
     report: z.enum(names).describe('A name of list_reports.'),
     start_time: day,
     end_time: day.describe('yyyy-mm-dd, included'),
-    filters: z
-      .record(z.string(), z.array(z.string()))
-      .optional()
-      .describe('Values to keep for each field: {"device":["mobile"]}.'),
-    metrics: z.array(z.string()).optional().describe('Metrics to return, in this order.'),
-    order_by: z
-      .array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() }))
-      .optional(),
+    filters: told(z.record(z.string(), z.array(z.string()))).describe(
+      'Values to keep for each field: {"device":["mobile"]}.',
+    ),
+    metrics: told(z.array(z.string())).describe('Metrics to return, in this order.'),
+    order_by: told(
+      z.array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() })),
+    ),
     limit: z.int().min(1).optional().describe('Most rows; row_count tells how many there are.'),
     totals: z.boolean().optional().describe('Adds the exact totals of all rows.'),
     ids: z.boolean().optional().describe('Adds the ids behind names: two campaigns can have one name.'),

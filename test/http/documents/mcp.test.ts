@@ -122,6 +122,8 @@ test('what is wrong with a request is said as the endpoint says it', async () =>
   expect((await call('report', { ...march, report: 'campaigns', filters: { site: ['x'] } })).text).toContain(
     'filters.site',
   );
+  const wrong = await call('report', { ...march, report: 'campaigns', metrics: [1, 2] });
+  expect([wrong.isError, JSON.parse(wrong.text).field]).toEqual([true, 'metrics.0']);
 });
 
 test('token, family and limit are those of any request', async () => {
