@@ -145,7 +145,7 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
 
 /** Computed once, when first asked for. */
 function clocksFor({ first, last, timezone }: Compared): State['clocks'] {
-  let clocks: readonly Clock[] | undefined;
+  let clocks: Promise<readonly Clock[]> | undefined;
   return () => {
     clocks ??= clocksOf(first, last, timezone);
     return clocks;

@@ -11,7 +11,7 @@ export interface State {
   readonly scale: Scale;
   readonly model: Model;
   /** Clocks by which their days may be cut; computed when first asked for. */
-  readonly clocks: () => readonly Clock[];
+  readonly clocks: () => Promise<readonly Clock[]>;
   readonly ours: Side;
   readonly theirs: Side;
 }

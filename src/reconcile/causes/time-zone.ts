@@ -15,7 +15,7 @@ const mostListed = 3;
 export const timeZone: Cause = async (state) => {
   const { compared, model } = state;
   if (model.clock) return undefined;
-  const clocks = state.clocks();
+  const clocks = await state.clocks();
   const byKey = await scores(state, clocks, 'key');
   // Their keys may have other names; sums of all keys have none.
   const byDay = await scores(state, clocks, "''");
@@ -45,7 +45,7 @@ export const timeZone: Cause = async (state) => {
 export const laterLoadsElsewhere: Cause = async (state) => {
   const { model } = state;
   if (model.clock || model.until !== undefined) return undefined;
-  const clocks = state.clocks();
+  const clocks = await state.clocks();
   let best = { until: '', score: 0 };
   const moments = await lastMoments(state);
   for (const until of moments) {
