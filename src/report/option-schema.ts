@@ -44,20 +44,25 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
       .optional()
       .describe('The figures that rows have, in this order; all of them if absent.'),
     order_by: upToFirstWrong(
-      z.array(
-        z.strictObject(
-          {
-            field: oneOf([...ordered, ...compared]),
-            direction: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).optional(),
-          },
-          { error: unlessUnknown('must be an object with field and direction', 'field and direction') },
+      z
+        .array(
+          z.strictObject(
+            {
+              field: oneOf([...ordered, ...compared]),
+              direction: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).optional(),
+            },
+            { error: unlessUnknown('must be an object with field and direction', 'field and direction') },
+          ),
+          { error: 'must be a list of objects with field and direction' },
+        )
+        .refine(
+          (order) => new Set(order.map(({ field }) => field)).size === order.length,
+          'must not name a field twice',
         ),
-        { error: 'must be a list of objects with field and direction' },
-      ),
     )
       .optional()
       .describe(
-        'What orders the rows: texts and their ids, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. Ties go by the grouping keys.',
+        'What orders the rows: texts and their ids, `start_time`, any metric, with `compare_to` also `…_compared` and `…_change`. `direction` is `asc` unless it says `desc`. No field may come twice. Ties go by the grouping keys.',
       ),
     limit: z
       .int({ error: 'must be a whole number' })

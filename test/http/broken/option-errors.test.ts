@@ -51,6 +51,7 @@ const everywhere: readonly Case[] = [
   [{ order_by: [{ field: 'site' }] }, 'order_by.0.field', 'one of start_time'],
   [{ order_by: [{ field: 'spent', direction: 'DESC' }] }, 'order_by.0.direction', 'asc or desc'],
   [{ order_by: [{ field: 'spent' }, { field: 'spent_change' }] }, 'order_by.1.field', 'compare_to'],
+  [{ order_by: [{ field: 'spent', direction: 'desc' }, { field: 'spent' }] }, 'order_by', 'twice'],
   [{ limit: 0 }, 'limit', 'at least 1'],
   [{ limit: -1 }, 'limit', 'at least 1'],
   [{ limit: 1.5 }, 'limit', 'whole number'],
