@@ -3,13 +3,13 @@ import { defaultLinkMs, type Links, linkParameter, maxLinkMs } from '../../accou
 import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader } from '../../report/request.ts';
-import { fieldsOf } from './parameters.ts';
+import { fieldsOf, longestAddress } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 
 /**
  * An address of an export as a link, for a week unless `expires` says otherwise, and no longer than its token; undefined where
  * links are not set up.
- * @throws {InvalidRequest} when there is no such export, or the time is past or more than 366 days away
+ * @throws {InvalidRequest} when there is no such export, the time is past or more than 366 days away, or nobody could open the link
  */
 export function linkOf(
   { links, catalog }: { readonly links: Links; readonly catalog: Catalog },
@@ -33,5 +33,12 @@ export function linkOf(
   if (+until > now + maxLinkMs) throw new InvalidRequest('expires', 'must be within 366 days');
   const ends = token.expires === null ? until : new Date(Math.min(+until, Date.parse(token.expires)));
   const link = links.make(token, address, ends);
-  return link === undefined ? undefined : { link, expires: ends };
+  if (link === undefined) return undefined;
+  if (link.length > longestAddress) {
+    throw new InvalidRequest(
+      undefined,
+      `the report has too many filters for a link, whose address has at most ${longestAddress} characters`,
+    );
+  }
+  return { link, expires: ends };
 }

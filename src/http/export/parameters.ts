@@ -62,6 +62,9 @@ export const parameters: Readonly<Record<string, Single>> = {
   compare_to: period,
 };
 
+/** nginx takes 8 KiB of a request's first line by itself. */
+export const longestAddress = 8_000;
+
 /** `filters.device=mobile`; brackets would have to be quoted in shells, and are patterns to curl. */
 const filter = /^filters\.(.+)$/;
 

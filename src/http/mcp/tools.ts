@@ -5,7 +5,7 @@ import type { Catalog } from '../../../catalog/catalog.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { periodNames } from '../../report/days.ts';
 import { filterFields } from '../../report/fields.ts';
-import { parametersOf } from '../export/parameters.ts';
+import { longestAddress, parametersOf } from '../export/parameters.ts';
 import { exportPath } from '../export/paths.ts';
 import type { OwnAnswer } from './own-service.ts';
 
@@ -69,8 +69,12 @@ function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
       const { row_count: count } = countedRows.parse(JSON.parse(answer.text)).result;
       if (Math.min(fields.limit ?? count, count) <= maxRows) return said(answer.text);
       const address = `${exportPath(endpoint.path, 'csv')}?${parametersOf(fields)}`;
+      const all =
+        address.length > longestAddress
+          ? 'there are too many filters for an address with all of them'
+          : `all of them are at ${address} (also .ndjson, .json, .arrow, .parquet), with the same login token`;
       return refused(
-        `the report has ${count} rows; more than ${maxRows} are not given here. Ask for fewer with filters, limit and order_by, or with a coarser report; all of them are at ${address} (also .ndjson, .json, .arrow, .parquet), with the same login token`,
+        `the report has ${count} rows; more than ${maxRows} are not given here. Ask for fewer with filters, limit and order_by, or with a coarser report; ${all}`,
       );
     },
   );

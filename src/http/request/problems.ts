@@ -19,7 +19,7 @@ interface ProblemKind {
 export const problems = {
   invalid_request: {
     status: 400,
-    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, an optional field has a value that it cannot have, or an unknown one looks like a mistyped one; or `changed_since` is missing or is not a time; or a parameter does not fit the file to compare, or leaves too many rows of it. `field` is the field at fault, `filters.device` one within another.',
+    when: 'The body is not a JSON object, `start_time` or `end_time` is missing or is not a date that exists, the range is inverted, an optional field has a value that it cannot have, or an unknown one looks like a mistyped one; or `changed_since` is missing or is not a time; or a parameter does not fit the file to compare, or leaves too many rows of it; or a link would have more than 8,000 characters. `field` is the field at fault, `filters.device` one within another.',
     detail: 'end_time must not be before start_time',
     field: 'end_time',
   },

@@ -92,6 +92,14 @@ describe('a report of more rows than a model reads', () => {
     }
   });
 
+  test('is refused without an address where that would be too long', async () => {
+    const { call } = await toolsOf('large');
+    const filters = { device: ['mobile', 'tv', 'x'.repeat(8_000)] };
+    const { text } = await call('report', { report: 'campaigns', ...march, filters });
+    expect(text).toContain(`${many} rows`);
+    expect(text).not.toContain('/v1/export/');
+  });
+
   test('is given in part when the part is asked for', async () => {
     const { call } = await toolsOf('large');
     const rowsOf = async (more: object) =>

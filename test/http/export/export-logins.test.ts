@@ -72,6 +72,19 @@ describe('a link', () => {
     expect(await statusOf(link, { method: 'POST' })).toBe(405);
   });
 
+  test('is not made where it would be too long to be opened', async () => {
+    const campaigns = (count: number) => ({
+      filters: { campaign: Array.from({ length: count }, (_, n) => `Campaign ${1_000 + n}`) },
+    });
+    const { link } = await linkOf(campaigns(200));
+    expect(await statusOf(link)).toBe(200);
+    const refused = await post('/v1/links/campaigns.csv', await service.token('linking'), campaigns(300));
+    expect([refused.status, JSON.parse(await refused.text())]).toMatchObject([
+      400,
+      { code: 'invalid_request', detail: expect.stringContaining('too many filters') },
+    ]);
+  });
+
   test('opens nothing else: neither another report, range, token nor time', async () => {
     const { link } = await linkOf();
     const [, proof = ''] = /link=(.*)$/.exec(link) ?? [];
