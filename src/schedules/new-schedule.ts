@@ -116,6 +116,9 @@ export function scheduleOf(
   };
 }
 
+/** Characters, as an address has them: a link to the file may have 8,000. */
+const mostOfFilters = 7_000;
+
 /** @throws {InvalidRequest} for what is no field of a report, or no report of changing days can have */
 function judgeBody(
   report: string,
@@ -140,7 +143,13 @@ function judgeBody(
   }
   const { start, end } = daysOf(period, '2026-01-31');
   try {
-    new RequestReader(catalog, breakdown).read({ ...body, start_time: start, end_time: end });
+    const fields = { ...body, start_time: start, end_time: end };
+    const { filters = {} } = new RequestReader(catalog, breakdown).read(fields).options;
+    const written = new URLSearchParams();
+    for (const [field, values] of Object.entries(filters))
+      for (const value of values) written.append(`filters.${field}`, value);
+    if (String(written).length > mostOfFilters)
+      throw new InvalidRequest(undefined, 'it has too many filters for the address of its file');
   } catch (error) {
     if (error instanceof InvalidRequest)
       throw new InvalidRequest('body', `is no body of this report: ${error.message}`);

@@ -203,6 +203,8 @@ test('a wrong schedule is refused with the field at fault, and one for another a
   expect(await refused({ to: ['anna'] })).toContain('to.0 must be a mail address');
   expect(await refused({ language: 'fr' })).toContain('language must be one of en, de, ja');
   expect(await refused({ body: { filters: { site: ['a'] } } })).toContain('filters.site');
+  const campaign = Array.from({ length: 100 }, (_, n) => `秋のキャンペーン ${n}`);
+  expect(await refused({ body: { filters: { campaign } } })).toContain('too many filters');
   expect((await service.post('/v1/schedule/create', 'strict', '{')).status).toBe(400);
   expect(await listOf('strict')).toEqual([]);
   expect((await without.post('/v1/schedule/create', 'strict', daily)).status).toBe(404);
