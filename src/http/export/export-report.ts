@@ -26,9 +26,14 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
   const requests = new RequestReader(deps.catalog, breakdown);
 
   /** The plan of a request, and the version of its data. */
-  const look = async (c: Context<HttpEnv>, request: ReportRequest, signal: AbortSignal) => {
+  const look = async (
+    c: Context<HttpEnv>,
+    request: ReportRequest,
+    signal: AbortSignal,
+    { asksHome }: { readonly asksHome: boolean },
+  ) => {
     const plan = await planOf(deps, c.get('account'), breakdown, request, signal);
-    const ofStore = await deps.answers.versionOf(plan, format);
+    const ofStore = await deps.answers.versionOf(plan, format, asksHome);
     return { plan, version: ofStore && versionOf(plan, format, ofStore) };
   };
 
@@ -39,14 +44,14 @@ export function exportReport(deps: ReportDeps, { endpoint, format }: ExportedRep
       // ClickHouse has to tell what the rows were then, and it is only asked behind the rate limit.
       if (!request || request.options.as_of !== undefined || request.options.moment !== undefined)
         return next();
-      const { version } = await look(c, request, callerOf(c));
+      const { version } = await look(c, request, callerOf(c), { asksHome: false });
       return unchanged(c, version) ?? next();
     },
     answer: async function exportHandler(c) {
       const request = requestOf(c, requests);
       const begun = beginning(deps);
       const signal = callerOf(c);
-      const { plan, version } = await look(c, request, signal);
+      const { plan, version } = await look(c, request, signal, { asksHome: true });
       const same = unchanged(c, version);
       if (same) return same;
       const asked = { path, plan, format, exported: { version }, ...begun };

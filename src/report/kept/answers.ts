@@ -125,10 +125,11 @@ export class Answers {
   /**
    * What the answer would be of now, if the state of the store tells; asks ClickHouse for no report. The same text stands
    * for the same answer, in every process.
+   * @param asksHome as `StoreVersion.of` has it
    */
-  async versionOf(plan: Plan, format: ReportFormatName): Promise<string | undefined> {
+  async versionOf(plan: Plan, format: ReportFormatName, asksHome: boolean): Promise<string | undefined> {
     const { version, damage } = this.#options;
-    const store = await version.of(plan);
+    const store = await version.of(plan, asksHome);
     if (!store) return undefined;
     damage.refuse(questionedBy(plan));
     return `${keyOf(plan, format)} ${store.digestOfReport(plan)}`;

@@ -62,8 +62,11 @@ export class StoreVersion {
     this.#statement = stateStatement(options.catalog, options.database);
   }
 
-  /** The state of the store, if it tells of all shards that the report reads. */
-  async of({ account, routing }: Plan): Promise<StoreState | undefined> {
+  /**
+   * The state of the store, if it tells of all shards that the report reads.
+   * @param asksHome false: it is to tell of all shards, so that nobody asks on which one the account is
+   */
+  async of({ account, routing }: Plan, asksHome = true): Promise<StoreState | undefined> {
     // The metadata of one replica do not tell what another one answers.
     if (routing?.replicated) return undefined;
     const state = await this.current();
@@ -71,7 +74,7 @@ export class StoreVersion {
     const { cluster, shards } = routing;
     if (!cluster) return undefined;
     if (state.shards.size === cluster.shards) return state;
-    if (shards === 'all') return undefined;
+    if (shards === 'all' || !asksHome) return undefined;
     const home = await this.#homeOf(cluster.home, account);
     return home !== undefined && state.shards.has(home) ? state : undefined;
   }
