@@ -212,14 +212,20 @@ function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
   if (error instanceof InputError || error instanceof MappingError || error instanceof NothingToCompare)
     return new Problem('file_unreadable', withoutHints(error.message));
   if (isDamage(error)) return new Problem('file_unreadable', 'the file is damaged: it cannot be decoded');
-  const isTooMuch = error instanceof Error && 'type' in error && error.type === 'TOO_MANY_ROWS_OR_BYTES';
-  if (isTooMuch || error instanceof TooManyRows)
+  if (error instanceof TooManyRows || isTooMuch(error))
     return new Problem(
       'invalid_request',
       'there are too many rows for one comparison: choose fewer days, or split the file',
       { field: 'start_time' },
     );
   return error;
+}
+
+/** Whether one statement reached its own limit: Parquet and Avro unpack to any size. The limit of all may be due to others. */
+function isTooMuch(error: unknown): boolean {
+  if (!(error instanceof Error && 'type' in error)) return false;
+  const isOfMemory = error.type === 'MEMORY_LIMIT_EXCEEDED' && /^Query |\(for query\)/.test(error.message);
+  return error.type === 'TOO_MANY_ROWS_OR_BYTES' || isOfMemory;
 }
 
 const mappingPlace = new RegExp(`^${thisRequest}: (?:map\\.)?(\\w+): (.*)$`, 's');
