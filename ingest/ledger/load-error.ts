@@ -36,11 +36,21 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
   );
 }
 
+/** Types of errors that no file can be the reason of. */
+const ofStore = new Set([
+  'NOT_ENOUGH_SPACE',
+  'READONLY',
+  'ACCESS_DENIED',
+  'AUTHENTICATION_FAILED',
+  'UNKNOWN_DATABASE',
+  'UNKNOWN_TABLE',
+]);
+
 /** Whether a failure is one of the input, or of what ClickHouse makes of it: others may be loaded all the same. */
 export function isOfInput(error: unknown): error is Error {
   if (error instanceof InputError || (error instanceof LoadError && error.cause === undefined)) return true;
   const cause = error instanceof LoadError ? error.cause : error;
-  return cause instanceof ClickHouseError && !isTransient(cause);
+  return cause instanceof ClickHouseError && !isTransient(cause) && !ofStore.has(cause.type ?? '');
 }
 
 /** What the engine could not decode of a file with a schema. */

@@ -18,12 +18,15 @@ import type { Labelled, Metrics } from './metrics.ts';
 /** How often statements over all accounts are asked. */
 export interface FigureTimes {
   readonly everyMs: number;
-  /** What takes longer in a large store is asked less often: no figure takes more than this part of the time. */
+  /** What takes longer in a large store is asked less often: no figure that can be read takes more than this part of the time. */
   readonly partOfTime: number;
 }
 
 /** Often enough for an alert, too seldom to be felt. */
 const usualTimes: FigureTimes = { everyMs: 60_000, partOfTime: 0.01 };
+
+/** How long a failure took does not tell what the figure costs, and while it is unknown no alert is told. */
+const partOfTimeInVain = 0.1;
 
 /** Where and by which limits figures are read. */
 interface Asked {
@@ -250,17 +253,15 @@ export class StoreFigures {
       const begunAt = performance.now();
       if (begunAt < (this.#due.get(group) ?? 0)) continue;
       // Each by itself: an older user of ClickHouse may lack the grant for one of them.
+      let { partOfTime } = this.#times;
       const values = await group
         .read({ store, alerts, now: now(), timezone: this.#timezone })
-        .then((read) => {
-          // Only then: how long a failure took does not tell what the figure costs.
-          this.#due.set(group, begunAt + (performance.now() - begunAt) / this.#times.partOfTime);
-          return read;
-        })
         .catch((error: unknown) => {
           onError(error);
+          partOfTime = partOfTimeInVain;
           return [];
         });
+      this.#due.set(group, begunAt + (performance.now() - begunAt) / partOfTime);
       for (const [n, [name]] of group.metrics.entries()) {
         const value = values[n];
         this.#values.set(

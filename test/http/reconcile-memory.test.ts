@@ -12,8 +12,8 @@ const db = useStore();
 const way = createServer((asked, answer) => {
   const { url = '', method, headers } = asked;
   const { hostname, port } = new URL(db.address.url);
-  const path = `${url}&max_memory_usage=200000000`;
-  const onward = request({ hostname, port, path, method, headers }, (response) => {
+  const path = `${url}&max_memory_usage=100000000`;
+  const onward = request({ hostname, port, path, method, headers, agent: false }, (response) => {
     answer.writeHead(response.statusCode ?? 500, response.headers);
     response.pipe(answer);
   });

@@ -44,7 +44,7 @@ test('/metrics has what an operator has to be told of: what is open, when the la
   expect(text).toMatch(/^adtally_build_info\{node="v\d+[^"]*",version="\d[^"]*"[^}]*\} 1$/m);
 });
 
-test('a figure whose question failed is asked again at the next look, however long the failure took', async () => {
+test('a figure whose question failed is asked again soon, however long the failure took', async () => {
   const errors: unknown[] = [];
   const failsOnce: Store = Object.create(db.store);
   failsOnce.query = async (params: Parameters<Store['query']>[0]) =>

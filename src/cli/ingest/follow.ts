@@ -19,6 +19,10 @@ const quietMs = 10_000;
 const mostLooksBetween = 64;
 /** Looks are noted no oftener. */
 const noteEveryMs = 30_000;
+/** Containers are given a minute to stop. */
+const noteRetryMs = 30_000;
+/** What is followed is tried again without it. */
+const advice = /([.:] run the same command again( to continue)?)?[.]?$/i;
 
 interface Found extends FoundFile {
   readonly input: Input;
@@ -84,11 +88,13 @@ export async function follow(follower: Follower): Promise<void> {
             const { name = '', version = '', modified = new Date(0) } = due.get(input) ?? {};
             const modifiedAt = modified.getTime();
             const noted = { reading, name, version, load: loadId, modifiedAt, lookedAt };
-            await retrying(() => noteFollowed(store, noted));
+            await retrying(() => noteFollowed(store, noted), { giveUpAfterMs: noteRetryMs });
           },
           onFailed: (input, { message }) => {
             if (failures.add(due.get(input), look))
-              say(`${message}; the other files are loaded, and this one is tried again later`);
+              say(
+                `${message.replace(advice, '')}; the other files are loaded, and this one is tried again later`,
+              );
           },
         });
       }

@@ -26,8 +26,7 @@ function offsetName(seconds: number): string {
 
 /**
  * Every clock that days of a range can be cut by: all quarters of an hour from UTC-12:00 to UTC+14:00, those nearest to `own`
- * first, and all zones that change their clocks in these days. Others have
- * their turn between two zones.
+ * first, and all zones that change their clocks in these days. Between two zones other work has its turn.
  * @param first a day, `yyyy-mm-dd`
  */
 export async function clocksOf(first: string, last: string, own: string): Promise<Clock[]> {

@@ -28,7 +28,7 @@ test.each(['one load', 'two loads of the same chunks'])(
     await held.reached;
     const waits = vi.fn();
     const other = replay(db.store, another, new LocalFile(second), now, { onWait: waits });
-    await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 10_000 });
+    await vi.waitFor(() => expect(waits).toHaveBeenCalled(), { timeout: 60_000 });
     held.release();
     expect(await replaying).toMatchObject({ replayed: 7, skipped: 0 });
     expect(await other).toMatchObject({ replayed: 3, skipped: 7 });

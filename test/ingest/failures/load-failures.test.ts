@@ -86,6 +86,11 @@ test.each([
     failure(new ClickHouseError({ message: '', code: '236', type: 'ABORTED' })),
     false,
   ],
+  [
+    'a full disk',
+    failure(new ClickHouseError({ message: '', code: '243', type: 'NOT_ENOUGH_SPACE' })),
+    false,
+  ],
   ['a fault of adtally', new Error('a fault of adtally'), false],
 ])('whether a failure keeps no other file out: %s', (_, error, isOfOne) => {
   expect(isOfInput(error)).toBe(isOfOne);
