@@ -44,7 +44,7 @@ const service = useService({
 test('a file that unpacks to more than a statement may hold is refused', async () => {
   const { stream } = await db.store.exec({
     query: `SELECT toDate('2026-03-01') AS event_time, repeat('a', 1000000) AS campaign_id, toUInt32(7) AS impressions
-            FROM numbers(500) FORMAT Parquet`,
+            FROM numbers(200) FORMAT Parquet`,
     clickhouse_settings: {
       output_format_parquet_row_group_size: '50',
       output_format_parquet_parallel_encoding: 0,
