@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
+import { useWay } from '../support/way-to-clickhouse.ts';
 
 const db = useStore();
 
@@ -18,44 +16,15 @@ let release = () => {};
 const released = new Promise<void>((resolve) => {
   release = resolve;
 });
-const way = createServer(async (asked, answer) => {
-  const { url: path = '', method, headers } = asked;
+const way = useWay(db, async (path) => {
   if (path.includes(mark)) {
     statements.push(path);
     await released;
-    if (answer.destroyed) return;
   }
-  const { hostname, port } = new URL(db.address.url);
-  const onward = request({ hostname, port, path, method, headers }, (response) => {
-    answer.writeHead(response.statusCode ?? 500, response.headers);
-    response.pipe(answer);
-  });
-  onward.on('error', () => answer.destroy());
-  answer.on('close', () => onward.destroy());
-  asked.pipe(onward);
+  return path;
 });
-// What is held back has not come.
-way.requestTimeout = 0;
-beforeAll(async () => {
-  await once(way.listen(0, '127.0.0.1'), 'listening');
-});
-afterAll(() => {
-  way.closeAllConnections();
-  way.close();
-});
-
 const service = useService(
-  {
-    get store() {
-      return db.store;
-    },
-    get shards() {
-      return db.shards;
-    },
-    get address() {
-      return { ...db.address, url: `http://127.0.0.1:${(way.address() as AddressInfo).port}` };
-    },
-  },
+  way,
   // What bounds reports is no bound here.
   { MAX_CONCURRENT_REPORTS: '40', REPORT_TIMEOUT_SECONDS: '600' },
 );
