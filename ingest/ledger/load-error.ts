@@ -36,7 +36,7 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
   );
 }
 
-/** Types of errors that no file can be the reason of. */
+/** Types of errors that are never the fault of a file. */
 const ofStore = new Set([
   'NOT_ENOUGH_SPACE',
   'READONLY',

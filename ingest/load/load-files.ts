@@ -141,8 +141,8 @@ function alike(numbers: readonly number[], keyOf: (n: number) => string | number
 }
 
 /**
- * What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. So would what
- * was rejected of it; where that has a limit, no other input is loaded at the same time.
+ * What was sent of an input that was replaced meanwhile is taken back: it would count beside the new version. What was
+ * rejected of it no longer counts towards the limit; where there is one, no other input is loaded at the same time.
  */
 async function loadWhole(
   options: EventLoadOptions,

@@ -25,7 +25,7 @@ export interface FigureTimes {
 /** Often enough for an alert, too seldom to be felt. */
 const usualTimes: FigureTimes = { everyMs: 60_000, partOfTime: 0.01 };
 
-/** How long a failure took does not tell what the figure costs, and while it is unknown no alert is told. */
+/** The same of a figure that fails: while it is unknown its alerts cannot fire. */
 const partOfTimeInVain = 0.1;
 
 /** Where and by which limits figures are read. */

@@ -21,7 +21,7 @@ const mostLooksBetween = 64;
 const noteEveryMs = 30_000;
 /** Containers are given a minute to stop. */
 const noteRetryMs = 30_000;
-/** What is followed is tried again without it. */
+/** A follower tries again by itself. */
 const advice = /([.:] run the same command again( to continue)?)?[.]?$/i;
 
 interface Found extends FoundFile {

@@ -82,7 +82,7 @@ async function moved(folder: string, input: Input, version: string | undefined):
     if (how === 'renamed') return true;
     if (how === undefined && !(await sameContent(file, target))) continue;
     // Meanwhile somebody may have written to it, or put another file there. A link to it gives it another version, too.
-    const isSame = how === 'linked' ? await isLink(file, target) : versionOf(input) === version;
+    const isSame = how === 'linked' ? await isSameFile(file, target) : versionOf(input) === version;
     if (isSame) await rm(file);
     else if (how === 'copied') await rm(target);
     return isSame;
@@ -127,7 +127,7 @@ async function copyTo(file: string, target: string): Promise<'copied' | undefine
 }
 
 /** Whether two names are of one file. */
-async function isLink(file: string, other: string): Promise<boolean> {
+async function isSameFile(file: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([lstat(file), lstat(other)]);
   return a.dev === b.dev && a.ino === b.ino;
 }

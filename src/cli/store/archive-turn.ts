@@ -8,8 +8,8 @@ import { config, say } from '../command/command.ts';
 import { type Archive, leftLinks, removeLink } from './archive.ts';
 
 /**
- * Whoever works with backups of a database holds a statement of this id; on the embedded ClickHouse of any database, because
- * what a killed command has left in its folder is removed whosever it was.
+ * Whoever works with backups of a database holds a statement of this id. On the embedded ClickHouse there is one for all
+ * databases: each command removes what any killed one has left in the folder that they share.
  */
 const turnOf = (database: string) =>
   config().clickhouse.url ? `adtally-backup-${database}` : 'adtally-backup';

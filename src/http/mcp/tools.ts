@@ -131,7 +131,7 @@ function reportsOf(catalog: Catalog): ListedReport[] {
     });
 }
 
-/** A field whose schema is told, and which only the endpoint judges: zod writes an issue for each wrong element. */
+/** A field whose schema is listed, but which only the endpoint judges: zod would write an issue for each wrong element. */
 function told(schema: z.ZodType) {
   const { $schema: _, ...json } = z.toJSONSchema(schema);
   return z.unknown().meta(json).optional();

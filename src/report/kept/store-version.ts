@@ -64,7 +64,7 @@ export class StoreVersion {
 
   /**
    * The state of the store, if it tells of all shards that the report reads.
-   * @param asksHome false: it is to tell of all shards, so that nobody asks on which one the account is
+   * @param asksHome whether ClickHouse is asked for the shard of the account where the state lacks a shard
    */
   async of({ account, routing }: Plan, asksHome = true): Promise<StoreState | undefined> {
     // The metadata of one replica do not tell what another one answers.
