@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,6 +29,8 @@ export interface Cluster {
 }
 
 const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
+/** Files that are merged into it; none where nobody has put any. */
+const added = fileURLToPath(new URL('../config/embedded.d', import.meta.url));
 export const clusterName = 'adtally';
 
 /** On a busy machine a server answers late: the others wait 20 s for a connection, and ask no second server meanwhile. */
@@ -72,6 +74,7 @@ export async function startCluster(
   for (const folder of folders) {
     mkdirSync(join(folder, 'embedded.d'), { recursive: true });
     copyFileSync(config, join(folder, 'embedded.xml'));
+    if (existsSync(added)) cpSync(added, join(folder, 'embedded.d'), { recursive: true });
     const profiles = `<clickhouse><profiles>${patience.join('')}</profiles></clickhouse>\n`;
     writeFileSync(join(folder, 'embedded.d', 'patience.xml'), profiles);
   }

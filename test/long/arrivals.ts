@@ -10,7 +10,7 @@ const { rounds, seed, shards } = new Command('arrivals')
   .parse()
   .opts<{ rounds: number; seed: number; shards: number }>();
 
-const compiled = await compile('thorough');
+const compiled = await compile();
 try {
   await arrivalRounds({ rounds, seed, shards, onRound: (text) => void process.stdout.write(`${text}\n`) });
 } finally {

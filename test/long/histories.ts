@@ -11,7 +11,7 @@ const { rounds, seed, only, steps } = new Command('histories')
   .parse()
   .opts<{ rounds: number; seed: number; only?: number; steps?: true }>();
 
-const compiled = await compile('thorough');
+const compiled = await compile();
 const onRound = (text: string): void => void process.stdout.write(`${text}\n`);
 try {
   const wrong = await historyRounds({

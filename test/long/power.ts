@@ -14,7 +14,7 @@ const { cuts, seed, only, unsynced } = new Command('power')
   .parse()
   .opts<{ cuts: number; seed: number; only?: number; unsynced?: true }>();
 
-const compiled = await compile('thorough');
+const compiled = await compile();
 try {
   if (unsynced) {
     const folder = join(dirname(fileOf('clickhouse/client')), 'config/embedded.d');

@@ -14,22 +14,20 @@ const checkout = fileURLToPath(new URL('../..', import.meta.url));
 /** The setup of a run tells the processes of the run where adtally lies compiled. */
 const variable = 'ADTALLY_COMPILED';
 
-/**
- * ClickHouse compiles an expression to machine code when it meets it for the third time: an eighth of the CPU of the
- * tests, whose statements each run on a few rows. The thorough ones have the engine as it is delivered.
- */
-const withoutCompiler = `<clickhouse><profiles><default>
-  <compile_expressions>0</compile_expressions>
+const interpreted = `<compile_expressions>0</compile_expressions>
   <compile_aggregate_expressions>0</compile_aggregate_expressions>
-  <compile_sort_description>0</compile_sort_description>
-</default></profiles></clickhouse>
+  <compile_sort_description>0</compile_sort_description>`;
+const interpreting = `<clickhouse><profiles>
+  <default>${interpreted}</default>
+  <reporter>${interpreted}</reporter>
+</profiles></clickhouse>
 `;
 
 /**
  * Compiles adtally: the programs as `npm run build` writes them, so that each of the hundreds of processes of a run starts
  * as quickly as an installed one, and every module by itself, for tests that start one. Types are for `npm run check`.
  */
-export async function compile(mode: string): Promise<{ remove(): Promise<void> }> {
+export async function compile(): Promise<{ remove(): Promise<void> }> {
   // Below node_modules, so that packages are found.
   const cache = join(checkout, 'node_modules/.cache');
   await mkdir(cache, { recursive: true });
@@ -49,10 +47,6 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
     ]) {
       await cp(join(checkout, data), join(folder, data), { recursive: true });
     }
-    if (mode !== 'thorough') {
-      await mkdir(join(folder, 'clickhouse/config/embedded.d'));
-      await writeFile(join(folder, 'clickhouse/config/embedded.d/tests.xml'), withoutCompiler);
-    }
   } catch (error) {
     await remove();
     throw error;
@@ -62,15 +56,30 @@ export async function compile(mode: string): Promise<{ remove(): Promise<void> }
 }
 
 /**
+ * ClickHouse compiles an expression to machine code when it meets it for the third time, and takes 80 ms of CPU for it. The
+ * engines that are started from now on do not: the statements of the tests each run on a few rows.
+ */
+export async function interpretExpressions(): Promise<void> {
+  const added = join(compiledFolder('an engine'), 'clickhouse/config/embedded.d');
+  await mkdir(added);
+  await writeFile(join(added, 'tests.xml'), interpreting);
+}
+
+/**
  * Of a module: makes it another one in what is compiled, for the commands that are started from now on.
  * @param path of its source, from the checkout
  * @throws before the setup of a run has compiled it
  */
 export function compileAs(path: string, source: string): void {
-  const folder = process.env[variable];
-  if (!folder) throw new Error(`nothing is compiled in which ${path} could be another module`);
+  const folder = compiledFolder(path);
   const named = source.replaceAll(/((?:from|import) ?\(?'\.[^']*)\.ts'/g, "$1.js'");
   writeFileSync(join(folder, path.replace(/\.ts$/, '.js')), transformSync(named, { loader: 'ts' }).code);
+}
+
+function compiledFolder(what: string): string {
+  const folder = process.env[variable];
+  if (!folder) throw new Error(`nothing is compiled in which ${what} could be another one`);
+  return folder;
 }
 
 /** The arguments with which Node starts a module of the checkout, named without its ending. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { TestProject } from 'vitest/node';
 import { freePort } from '../../clickhouse/embedded/free-ports.ts';
-import { compile, embedded } from './compiled.ts';
+import { compile, embedded, interpretExpressions } from './compiled.ts';
 import { hasProgram } from './programs.ts';
 import { makeRunFolder } from './run-folder.ts';
 
@@ -39,9 +39,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
   try {
     started.push(useMemoryForFiles());
-    started.push((await compile(project.vite.config.mode)).remove);
+    started.push((await compile()).remove);
+    // The thorough tests share an engine as it is delivered.
+    const thorough = project.vite.config.mode === 'thorough';
+    if (!thorough) await interpretExpressions();
     const clickhouse = await startClickHouse();
     started.push(clickhouse.stop);
+    if (thorough) await interpretExpressions();
     project.provide('clickhouse', clickhouse.value);
     const redis = await startRedis();
     started.push(redis.stop);
