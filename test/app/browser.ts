@@ -20,19 +20,16 @@ export interface TestBrowser {
 }
 
 /**
- * Of Debian. The first has no windows: a page takes 0.8 s of CPU where the second takes 2.6, a third of it for menus that
- * nobody opens.
+ * Debian's Chromium, one for the tests of a file. A page takes 2.6 s of CPU with windows, a third of it for menus that nobody
+ * opens, and 0.8 s without; but without windows the mouse seems to leave the page after every tap.
  */
-const programs = ['chromium-headless-shell', 'chromium'];
-
-/** One for the tests of a file. */
-export function useBrowser(): TestBrowser {
+export function useBrowser({ withWindows = false } = {}): TestBrowser {
+  const program = withWindows ? 'chromium' : 'chromium-headless-shell';
   let browser: Browser | undefined;
   const complaints: string[] = [];
   beforeAll(async () => {
-    const program = programs.find((name) => hasProgram(name));
-    if (!program) {
-      throw new Error('no Chromium for the tests of the page: apt-get install chromium-headless-shell');
+    if (!hasProgram(program)) {
+      throw new Error(`no Chromium for the tests of the page: apt-get install ${program}`);
     }
     browser = await chromium.launch({
       executablePath: `/usr/bin/${program}`,

@@ -125,7 +125,7 @@ interface FiguresOnPage {
 function useFigures(): FiguresOnPage {
   const db = useStore();
   const service = useService(db);
-  const browser = useBrowser();
+  const browser = useBrowser({ withWindows: true });
   beforeAll(() => load(db.store, events()));
   return {
     browser,
