@@ -61,11 +61,18 @@ export function daysOf(period: Period, day: string): DateRange {
   return { start: firstOfMonth(end), end };
 }
 
-/** `yyyy-mm-dd hh:mm` */
-function localTime(time: Date, timezone: string): string {
+/** Making one takes 0.3 ms, and the mails of a schedule ask for some 50 times. */
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+function clockOf(timezone: string): Intl.DateTimeFormat {
   const format = { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' } as const;
-  return new Intl.DateTimeFormat('sv-SE', format).format(time);
+  const clock = clocks.get(timezone) ?? new Intl.DateTimeFormat('sv-SE', format);
+  clocks.set(timezone, clock);
+  return clock;
 }
+
+/** `yyyy-mm-dd hh:mm` */
+const localTime = (time: Date, timezone: string) => clockOf(timezone).format(time);
 
 /** When a clock in the time zone shows that; where it skips it, as if it had not been put forward. */
 function instantOf(local: string, timezone: string): Date {

@@ -52,3 +52,21 @@ test.each([
 ] as const)('%s, due on %s, is from %s to %s', (period, day, start, end) => {
   expect(daysOf(period, day)).toEqual({ start, end });
 });
+
+test('the clock of a zone is made once, however many days are looked at', () => {
+  const { DateTimeFormat } = Intl;
+  let made = 0;
+  Intl.DateTimeFormat = new Proxy(DateTimeFormat, {
+    construct: (target, args) => {
+      made++;
+      return Reflect.construct(target, args);
+    },
+  });
+  try {
+    const now = new Date('2026-03-31T12:00:00Z');
+    for (let n = 0; n < 3; n++) expect(dueUntil(timing(), now, 'Asia/Kathmandu')).toHaveLength(15);
+  } finally {
+    Intl.DateTimeFormat = DateTimeFormat;
+  }
+  expect(made).toBe(1);
+});
