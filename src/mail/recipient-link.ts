@@ -1,4 +1,5 @@
 import type { Links } from '../accounts/links.ts';
+import { ConfigError } from '../config/config.ts';
 
 export const unsubscribePath = '/unsubscribe';
 export const agreePath = '/agree';
@@ -16,10 +17,20 @@ export interface RecipientOf {
   readonly language: string;
 }
 
-/** The address behind which a recipient ends the mails of a schedule, or agrees to them; undefined where links are not set up. */
+/**
+ * The address behind which a recipient ends the mails of a schedule, or agrees to them.
+ * @throws {ConfigError} where links are not set up
+ */
 export function recipientLink(links: Links, path: Path, { schedule, recipient, language }: RecipientOf) {
   const address = `${path}?${new URLSearchParams({ schedule, to: recipient, language })}`;
-  return links.make({ id: key, hash: key }, address, signedUntil);
+  const link = links.make({ id: key, hash: key }, address, signedUntil);
+  if (link === undefined) throw new ConfigError('LINK_SECRET: is needed for the links in mails');
+  return link;
+}
+
+/** @throws {ConfigError} where links are not set up */
+export function requireLinks(links: Links): void {
+  recipientLink(links, unsubscribePath, { schedule: '', recipient: '', language: '' });
 }
 
 /** Whom such an address is of; undefined if it was not made here. */

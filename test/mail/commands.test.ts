@@ -163,7 +163,7 @@ test('however a removal breaks off, the schedule is in the list, to be removed a
   expect(broken.length).toBeGreaterThan(2);
 });
 
-test.each(['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'])('mail without %s says so', async (name) => {
+test.each(['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL', 'LINK_SECRET'])('mail without %s says so', async (name) => {
   const { code, stderr } = await runner(['mail', '--once'], { ...env(), [name]: '' });
   expect([code, stderr]).toEqual([2, expect.stringContaining(`${name}: is needed`)]);
 });

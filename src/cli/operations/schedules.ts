@@ -77,9 +77,10 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
   if (!smtpUrl) throw new ConfigError('SMTP_URL: is needed to send mails');
   if (!from) throw new ConfigError('MAIL_FROM: is needed to send mails');
   if (!publicUrl) throw new ConfigError('PUBLIC_URL: is needed for the links in mails');
-  const [{ Sender }, { ReportService }] = await Promise.all([
+  const [{ Sender }, { ReportService }, { requireLinks }] = await Promise.all([
     import('../../mail/sender.ts'),
     import('../../mail/report-service.ts'),
+    import('../../mail/recipient-link.ts'),
   ]);
   const stopping = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
@@ -88,6 +89,7 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
     if (again !== undefined && !(await listSchedules(store)).some(({ id }) => id === again))
       throw usage(`--again ${again} is not in the list of schedules`);
     const links = linksOf(settings);
+    requireLinks(links);
     const sender = new Sender({
       store,
       service: new ReportService(serviceUrl, links, settings.answerTrustMs),
