@@ -60,7 +60,9 @@ export async function readMails(
   const schedules = (await listSchedules(store)).filter(isAsked);
   // Every service asks once a minute, and most networks send no mails.
   if (schedules.length === 0) return { schedules, answers: new Map(), attempts: new Map() };
-  const [answers, attempts] = await Promise.all([listAnswers(store), lastAttempts(store, now)]);
+  const of = [...new Set(schedules.map(answeredOf))];
+  const ids = [...new Set([...of, ...schedules.map(({ id }) => id)])];
+  const [answers, attempts] = await Promise.all([listAnswers(store, of), lastAttempts(store, now, ids)]);
   return { schedules, answers, attempts };
 }
 
@@ -200,14 +202,19 @@ async function write(
 
 const keyOf = (...parts: readonly string[]) => JSON.stringify(parts);
 
-async function lastAttempts(store: Store, now: Date): Promise<ReadonlyMap<string, Attempt>> {
+async function lastAttempts(
+  store: Store,
+  now: Date,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Attempt>> {
   const rows = await select<Omit<Attempt, 'at'> & { at_ms: number }>(
     store,
     `SELECT schedule, toString(m.day) AS day, recipient, attempt, toString(m.state) AS state, error,
             toFloat64(toUnixTimestamp64Milli(m.at)) AS at_ms
-     FROM mails AS m FINAL WHERE m.day >= toDate({now:Int64}) - 40 OR m.day = {questions:Date}
+     FROM mails AS m FINAL
+     WHERE m.schedule IN {ids:Array(String)} AND (m.day >= toDate({now:Int64}) - 40 OR m.day = {questions:Date})
      ORDER BY attempt DESC LIMIT 1 BY schedule, day, recipient`,
-    { now: Math.floor(now.getTime() / 1000), questions: dayOfQuestions },
+    { ids, now: Math.floor(now.getTime() / 1000), questions: dayOfQuestions },
   );
   return new Map(
     rows.map(({ at_ms, ...attempt }) => [

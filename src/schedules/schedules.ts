@@ -111,23 +111,27 @@ export interface Answer {
 
 export type Answers = ReadonlyMap<string, ReadonlyMap<string, Answer>>;
 
-/** The last answer of each recipient, by {@link answeredOf}. */
-export async function listAnswers(store: Store): Promise<Answers> {
-  const rows = await select<{ schedule: string; recipient: string; wants: number; at_ms: number }>(
+/**
+ * The last answer of each recipient, by {@link answeredOf}. Whoever has a link may answer as often as they like: ClickHouse
+ * makes one row of all that a recipient has said.
+ * @param of the schedules, as they are answered
+ */
+export async function listAnswers(store: Store, of: readonly string[]): Promise<Answers> {
+  const rows = await select<{ schedule: string; recipient: string; agreed: number; since_ms: number | null }>(
     store,
-    `SELECT schedule, recipient, wants, toFloat64(toUnixTimestamp64Milli(at)) AS at_ms
-     FROM (SELECT schedule, recipient, at, 1 AS wants FROM agreed UNION ALL SELECT schedule, recipient, at, 0 FROM unsubscribed)
-     ORDER BY at, wants DESC`,
+    `SELECT schedule, recipient, toUInt8(notEmpty(yes)) AS agreed,
+            arrayFirstOrNull(t -> t > no, yes) AS since_ms
+     FROM (SELECT schedule, recipient, arraySort(groupArrayIf(ms, wants)) AS yes, maxIf(ms, NOT wants) AS no
+           FROM (SELECT schedule, recipient, toFloat64(toUnixTimestamp64Milli(at)) AS ms, true AS wants FROM agreed
+                 UNION ALL
+                 SELECT schedule, recipient, toFloat64(toUnixTimestamp64Milli(at)), false FROM unsubscribed)
+           WHERE schedule IN {of:Array(String)} GROUP BY schedule, recipient)`,
+    { of },
   );
   const answers = new Map<string, Map<string, Answer>>();
-  for (const { schedule, recipient, wants, at_ms } of rows) {
-    const of = answers.get(schedule) ?? new Map<string, Answer>();
-    answers.set(schedule, of);
-    const before = of.get(recipient);
-    of.set(recipient, {
-      since: wants ? (before?.since ?? new Date(at_ms)) : undefined,
-      hasAgreed: wants === 1 || before?.hasAgreed === true,
-    });
+  for (const { schedule, recipient, agreed, since_ms } of rows) {
+    const answer = { since: since_ms === null ? undefined : new Date(since_ms), hasAgreed: agreed === 1 };
+    answers.set(schedule, (answers.get(schedule) ?? new Map<string, Answer>()).set(recipient, answer));
   }
   return answers;
 }

@@ -95,7 +95,7 @@ test('who signed out, who got a mail, who unsubscribed and which schedule was re
   expect(await keepSince(server, 'none')).toBe(false);
   await takePlace(db.address);
   expect((await listSchedules(db.store)).map(({ id, state }) => [id, state])).toEqual([['daily', 'paused']]);
-  expect((await listAnswers(db.store)).get('account shop')?.get('anna')).toEqual({
+  expect((await listAnswers(db.store, ['account shop'])).get('account shop')?.get('anna')).toEqual({
     since: undefined,
     hasAgreed: true,
   });

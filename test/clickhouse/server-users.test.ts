@@ -30,7 +30,10 @@ test('a server starts with the user for people of users.xml, who may end session
     await unsubscribe(people, 'weekly', 'anna@example.com');
     await storeSchedule(people, dailySchedule('shop'));
     expect(await listSignOuts(store)).toMatchObject([{ person: 'anna' }]);
-    expect([...(await listAnswers(store)).keys()].sort()).toEqual(['account shop', 'weekly']);
+    expect([...(await listAnswers(store, ['account shop', 'weekly'])).keys()].sort()).toEqual([
+      'account shop',
+      'weekly',
+    ]);
     expect(await listSchedules(store)).toMatchObject([{ id: 'daily', account: 'shop' }]);
     for (const query of [
       'SELECT count() FROM adtally.campaigns_date',

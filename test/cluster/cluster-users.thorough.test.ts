@@ -69,7 +69,9 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
       expect(await listSignOuts(at)).toMatchObject([{ person: 'anna' }]);
       await at.close();
     }
-    expect((await listAnswers(store)).get('account a1')?.get('anna@example.com')).toMatchObject({
+    expect(
+      (await listAnswers(store, ['account a1'])).get('account a1')?.get('anna@example.com'),
+    ).toMatchObject({
       since: undefined,
     });
     // A mail that is due, so that the metric of mails has a time.

@@ -4,6 +4,7 @@ import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens
 import { unsentMails } from '../../src/schedules/mails.ts';
 import {
   agree,
+  listAnswers,
   listSchedules,
   ownOf,
   storeSchedule,
@@ -305,4 +306,31 @@ test('the schedule of a person, who has no token, gets one that nobody knows, an
   mailServer.mails.length = 0;
   expect(await look(later(2))).toBe(0);
   expect(mailServer.mails).toEqual([]);
+});
+
+test('the last answer of a recipient counts, and a yes since the first one after the last no', async () => {
+  const at = (hour: number) => `2026-03-02 ${`${hour}`.padStart(2, '0')}:00:00.000`;
+  const said = async (table: string, recipient: string, ...hours: number[]) => {
+    for (const hour of hours) {
+      const values = [{ schedule: 'said', recipient, at: at(hour) }];
+      await db.store.insert({ table, values, format: 'JSONEachRow' });
+    }
+  };
+  await said('agreed', 'anna', 2, 1, 5, 4);
+  await said('unsubscribed', 'anna', 3);
+  await said('agreed', 'bo', 1, 2);
+  await said('unsubscribed', 'bo', 2);
+  await said('unsubscribed', 'cy', 1);
+  await db.store.insert({
+    table: 'agreed',
+    values: [{ schedule: 'other', recipient: 'anna' }],
+    format: 'JSONEachRow',
+  });
+  const answers = await listAnswers(db.store, ['said', 'unknown']);
+  expect([...answers.keys()]).toEqual(['said']);
+  expect(Object.fromEntries(answers.get('said') ?? [])).toEqual({
+    anna: { since: new Date('2026-03-02T04:00:00Z'), hasAgreed: true },
+    bo: { since: undefined, hasAgreed: true },
+    cy: { since: undefined, hasAgreed: false },
+  });
 });
