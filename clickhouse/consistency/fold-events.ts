@@ -47,12 +47,15 @@ export async function foldEvents(
     await onShards(store, async (shard) => {
       const months = await monthsToFold(shard.store, until);
       if (months.length === 0) return;
-      await replaceMonths(shard, 'events', months, staging, async () => {
+      const fillAll = async () => {
         for (const days of await slicesOf(shard.store, months)) {
           await fill(shard.store, catalog, staging, days);
           await requireSameRollups(shard.store, catalog, staging, days);
         }
-        beforeExchange?.();
+      };
+      await replaceMonths(shard, 'events', months, staging, {
+        fill: fillAll,
+        ...(beforeExchange && { beforeExchange }),
       });
     });
   } finally {

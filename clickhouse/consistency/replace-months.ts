@@ -37,6 +37,7 @@ export function newStaging(): (table: string) => string {
  * the table between the fill and the exchange.
  * @param staging see `newStaging`
  * @param fill also checks what it has filled; when it throws, the table stays as it is
+ * @param beforeExchange checks that it may still be done: an insert since the fill would be lost. When it throws, the table stays
  * @throws when a part of the table is damaged: with the old table what tells so would go
  */
 export async function replaceMonths(
@@ -44,10 +45,11 @@ export async function replaceMonths(
   table: string,
   months: readonly Month[],
   staging: string,
-  fill: () => Promise<void>,
+  { fill, beforeExchange }: { readonly fill: () => Promise<void>; readonly beforeExchange?: () => void },
 ): Promise<void> {
   await stageMonths(shard, table, months, staging, fill);
   await requireWholeTable(shard.store, table);
+  beforeExchange?.();
   await exchangeMonths(shard, table, months, staging);
 }
 

@@ -15,9 +15,10 @@ export interface Placement {
   readonly account: string;
   /** Numbers of the shards, from 1. */
   readonly shards: readonly number[];
-  /** How long to wait for running services to notice the change. */
-  readonly refreshWaitMs?: number;
 }
+
+/** Throws where a load may run by now, of which a part would go to one shard and its repetition to another. */
+export type StillAlone = () => void;
 
 /**
  * Sends future events of an account to these shards, split by campaign or ad unit if there are several. Events that
@@ -26,8 +27,12 @@ export interface Placement {
  * @returns whether reports of the account read all shards
  * @throws {ClusterError} when there is no such shard, or when a chunk is unsettled: sent again, it would go elsewhere
  */
-export async function placeAccount(store: Store, catalog: Catalog, placement: Placement): Promise<boolean> {
-  const { account, shards } = placement;
+export async function placeAccount(
+  store: Store,
+  catalog: Catalog,
+  { account, shards }: Placement,
+  requireAlone?: StillAlone,
+): Promise<boolean> {
   const layout = await requireCluster(store);
   const maxShard = shardCount(layout.nodes);
   const unknown = shards.find((shard) => shard < 1 || shard > maxShard);
@@ -45,8 +50,9 @@ export async function placeAccount(store: Store, catalog: Catalog, placement: Pl
   const readAll = shards.length > 1 || now.rows > 0;
   if (readAll) {
     await recordPlacement(store, account, now.shards.length > 0 ? now.shards : [now.home], true);
-    await delay(placement.refreshWaitMs ?? placementsFollowWithinMs);
+    await delay(placementsFollowWithinMs);
   }
+  requireAlone?.();
   await recordPlacement(store, account, shards, readAll);
   await reloadDictionary(store, 'placement');
   return readAll;
@@ -61,6 +67,7 @@ export async function placeAccount(store: Store, catalog: Catalog, placement: Pl
 export async function growCluster(
   store: Store,
   catalog: Catalog,
+  requireAlone?: StillAlone,
 ): Promise<{ from: number; to: number; accounts: number }> {
   const layout = await requireCluster(store);
   const { sharding } = layout;
@@ -84,6 +91,7 @@ export async function growCluster(
   await reloadDictionary(store, 'placement');
   const keys = await shardingKeys({ ...sharding, shards: to });
   await onNodes(store, layout.nodes, store.address.database, async (node) => {
+    requireAlone?.();
     for (const [table, key] of keys) {
       await node.command({ query: distributedTable(table, key, layout) });
     }

@@ -134,7 +134,7 @@ async function exchangeEvents(
   const months = await select<Month>(store, monthsOfExchange({ sql, params }, whole), params);
   if (months.length === 0) return;
   const staging = newStaging()('events');
-  await replaceMonths(shard, 'events', months, staging, async () => {
+  const fillAll = async () => {
     const fill = (select: string, query_params: Record<string, unknown>) =>
       store.command({
         query: `INSERT INTO ${staging} (${columns}) ${select}`,
@@ -152,7 +152,10 @@ async function exchangeEvents(
         { holder: load.id, batch: heldBy(chunk.id, load.id), loadTime },
       );
     }
-    load.assertTurnHeld();
+  };
+  await replaceMonths(shard, 'events', months, staging, {
+    fill: fillAll,
+    beforeExchange: () => load.assertTurnHeld(),
   });
 }
 

@@ -25,8 +25,8 @@ export function addClusterCommands(program: Command): void {
 }
 
 async function runPlace(store: Store, account: string, shards: readonly number[]): Promise<void> {
-  const readAll = await exclusively(store, 'place', `placement of ${account}`, () =>
-    placeAccount(store, catalog, { account, shards }),
+  const readAll = await exclusively(store, 'place', `placement of ${account}`, (load) =>
+    placeAccount(store, catalog, { account, shards }, () => load.assertTurnHeld()),
   );
   await untilReportsShowIt();
   const where = shards.length === 1 ? `shard ${shards[0]}` : `shards ${shards.join(', ')}`;
@@ -34,8 +34,8 @@ async function runPlace(store: Store, account: string, shards: readonly number[]
 }
 
 async function runGrow(store: Store): Promise<void> {
-  const { from, to, accounts } = await exclusively(store, 'grow', 'placement of new accounts', () =>
-    growCluster(store, catalog),
+  const { from, to, accounts } = await exclusively(store, 'grow', 'placement of new accounts', (load) =>
+    growCluster(store, catalog, () => load.assertTurnHeld()),
   );
   await untilReportsShowIt();
   say(
