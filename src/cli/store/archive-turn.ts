@@ -15,6 +15,8 @@ const turnOf = (database: string) =>
   config().clickhouse.url ? `adtally-backup-${database}` : 'adtally-backup';
 /** The `BACKUP` or `RESTORE` itself, which goes on in the server when the command is killed. */
 const statementOf = (database: string) => `adtally-archive-${database}`;
+/** It answers when it has ended, and is silent until then. */
+const longestTransferMs = 86_400_000;
 
 /**
  * Does `work` on the server while no other backup or restore has the turn, and removes first what a killed one
@@ -27,11 +29,11 @@ export async function alone(
 ): Promise<void> {
   const { address } = store;
   const { database } = address;
-  const server = connect({ ...address, database: 'default' });
+  const server = connect({ ...address, database: 'default' }, { idleTimeoutMs: longestTransferMs });
   try {
     if (await isHeld(server, turnOf(database))) say('waiting for another backup or restore');
     await oneAtATime(server, turnOf(database), async () => {
-      await server.command({ query: `KILL QUERY WHERE query_id = '${statementOf(database)}' SYNC` });
+      await stopTransfer(server, database);
       for (const link of leftLinks()) await removeLink(link);
       const unfinished = await unfinishedRestoreOf(store);
       if (!unfinished && (await isThere(server, besideOf(database)))) {
@@ -44,11 +46,21 @@ export async function alone(
   }
 }
 
-/** Runs a `BACKUP` or `RESTORE`. @throws with a sentence for what a person has to do about the place */
+function stopTransfer(server: Store, database: string): Promise<unknown> {
+  return server.command({ query: `KILL QUERY WHERE query_id = '${statementOf(database)}' SYNC` });
+}
+
+/**
+ * Runs a `BACKUP` or `RESTORE`, which has ended in the server, too, when this does.
+ * @throws with a sentence for what a person has to do about the place
+ */
 export async function transfer(server: Store, query: string, { name, outside }: Archive): Promise<void> {
+  const { database } = config().clickhouse;
   try {
-    await server.command({ query, query_id: statementOf(config().clickhouse.database) });
+    await server.command({ query, query_id: statementOf(database) });
   } catch (error) {
+    // Where the connection was lost. The first failure is the one to tell.
+    await stopTransfer(server, database).catch(() => {});
     const type = error instanceof ClickHouseError ? error.type : undefined;
     if (type === 'BACKUP_NOT_FOUND')
       throw new Error(outside ? `${name} is no backup` : `${name}: there is no such backup`);
