@@ -66,6 +66,8 @@ export function launchEngine(dataDir: string, options: EngineOptions): Engine {
       SHARED_PORT: options.native ? '0' : '1',
     },
   });
+  // It comes after the throw.
+  child.on('error', () => undefined);
   if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');
   // The pipe fails when the engine is already gone, which `exited` reports.
   child.stdin?.on('error', () => undefined);

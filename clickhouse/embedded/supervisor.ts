@@ -64,7 +64,13 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
       ports = start;
       if (!served) await guardHttpPort(ports);
       served = true;
-      announce(dataDir, leases, engine.pid, ports);
+      try {
+        announce(dataDir, leases, engine.pid, ports);
+      } catch (error) {
+        // The disk takes no state file; the engine would run on for nobody, and keep the store.
+        await engine.stop();
+        throw error;
+      }
     } else if (served) {
       log(dataDir, start.message);
     } else {

@@ -1,6 +1,15 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -163,6 +172,16 @@ test('a killed supervisor takes its engine along, and the next server answers', 
   const next = await acquire();
   await until(() => !isAlive(lease.pid));
   expect(await query(next, 'SELECT 1')).toBe('1');
+});
+
+test('a supervisor that cannot write where its engine is takes it along', async () => {
+  const lease = await acquire();
+  rmSync(stateFile());
+  mkdirSync(join(stateFile(), 'in the way'), { recursive: true });
+  process.kill(lease.pid, 'SIGKILL');
+  await lease.lost;
+  rmSync(stateFile(), { recursive: true });
+  expect(await query(await acquire(), 'SELECT 1')).toBe('1');
 });
 
 test('SIGTERM stops the supervisor cleanly', async () => {
