@@ -1,5 +1,7 @@
+import pino from 'pino';
 import { expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
+import { readyNowOrLater } from '../../../src/http/server/ready-later.ts';
 import { openGate } from '../../support/gate.ts';
 import { environmentOf, listening, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
@@ -58,3 +60,24 @@ test('nobody waits long for a ClickHouse that hangs', async () => {
   const again = async () => (await hanging.post(endpoint, 'a', { ...body, end_time: '2025-01-28' })).status;
   await expect.poll(again, { timeout: 20_000 }).toBe(200);
 }, 60_000);
+
+test('a service that began without ClickHouse is ready once its store is migrated, too', async () => {
+  const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const failures: Error[] = [away, away, new Error('not migrated'), new Error('not migrated')];
+  let isReady = false;
+  const prepare = async () => {
+    const failure = failures.shift();
+    if (failure) throw failure;
+    isReady = true;
+  };
+  await readyNowOrLater(prepare, pino({ level: 'silent' }), new AbortController().signal, 1);
+  expect(isReady).toBe(false);
+  await expect.poll(() => isReady, { timeout: 10_000 }).toBe(true);
+  await expect(
+    readyNowOrLater(
+      () => Promise.reject(new Error('not migrated')),
+      pino({ level: 'silent' }),
+      new AbortController().signal,
+    ),
+  ).rejects.toThrow('not migrated');
+});
