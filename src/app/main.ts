@@ -80,7 +80,11 @@ function open(opened: Session): void {
   const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
   bench?.close();
-  const made = new Workbench(opened, state, end, () => void openWith(opened.key));
+  // An answer may come when somebody else is signed in.
+  const endThis = (reason: string) => {
+    if (session === opened) end(reason);
+  };
+  const made = new Workbench(opened, state, endThis, () => void openWith(opened.key));
   bench = made;
   const report = segments(
     text.familiesLabel,

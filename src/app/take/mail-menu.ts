@@ -26,6 +26,7 @@ export class MailMenu {
   private readonly period = choice(byMail.periods);
   private readonly at = el('input', { type: 'time', value: '06:00', required: true });
   private readonly attach = choice({ xlsx: text.take.formats.xlsx, csv: text.take.formats.csv });
+  private creating = false;
 
   constructor(session: Session, shown: () => Shown, onEnd: (reason: string) => void) {
     this.session = session;
@@ -62,6 +63,9 @@ export class MailMenu {
   }
 
   private async create(): Promise<void> {
+    // Two clicks would make two schedules.
+    if (this.creating) return;
+    this.creating = true;
     const to = this.to.value.split(',').map((address) => address.trim());
     const answer = await createSchedule(this.session, this.shown(), {
       to,
@@ -71,6 +75,7 @@ export class MailMenu {
       attach: this.attach.value,
       language: locale,
     });
+    this.creating = false;
     if ('failure' in answer) return this.fail(answer.failure);
     this.to.value = '';
     this.said.textContent = byMail.created;
