@@ -132,9 +132,11 @@ function titleOf({ report }: Schedule): string {
 function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock?: Clock): string {
   if (left.includes(recipient)) return byMail.left;
   const last = mails.findLast((mail) => mail.recipient === recipient);
-  if (last && !['waiting', 'sent'].includes(last.state)) return byMail.notSent;
+  if (last && !['waiting', 'delayed', 'sent'].includes(last.state)) return byMail.notSent;
   if (not_agreed.includes(recipient)) return byMail.notAgreed;
-  return last?.time ? byMail.sent(momentText(Date.parse(last.time), clock)) : byMail.waiting;
+  return last?.state === 'sent' && last.time
+    ? byMail.sent(momentText(Date.parse(last.time), clock))
+    : byMail.waiting;
 }
 
 function field(label: string, input: HTMLElement): HTMLElement {

@@ -1,7 +1,7 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Rows } from '../rows/client.ts';
-import type { Arranged } from '../rows/protocol.ts';
+import type { Arranged, Failure } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
 import type { Session } from '../state/session.ts';
 import { bytesText, countText } from '../words/locale.ts';
@@ -101,23 +101,30 @@ export class TakeMenu {
     const result = await download(this.taken(), this.session, format, { onProgress, signal: running.signal });
     if (running.signal.aborted) return;
     if ('name' in result) this.said.textContent = text.take.done(result.name);
-    else if (result.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
     else if (result.failure.reason === 'broken') this.said.textContent = text.take.failed;
-    else this.said.textContent = failureText(result.failure);
+    else this.fail(result.failure);
   }
 
-  private async contentOf(what: keyof typeof text.take.copies): Promise<string> {
+  private fail(failure: Failure): void {
+    if (failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
+    else this.said.textContent = failureText(failure);
+  }
+
+  /** Undefined if there is none, which is said. */
+  private async contentOf(what: keyof typeof text.take.copies): Promise<string | undefined> {
     if (what === 'link') return location.href;
-    if (what === 'file') return fileLink(this.taken(), this.session);
+    if (what === 'file') {
+      const answer = await fileLink(this.taken(), this.session);
+      if ('result' in answer) return location.origin + answer.result.link;
+      this.fail(answer.failure);
+      return undefined;
+    }
     return commands[what](this.taken(), this.session.today, location.origin);
   }
 
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
-    const content = await this.contentOf(what).catch(() => undefined);
-    if (content === undefined) {
-      this.said.textContent = text.take.noLink;
-      return;
-    }
+    const content = await this.contentOf(what);
+    if (content === undefined) return;
     this.shown.hidden = true;
     try {
       await navigator.clipboard.writeText(content);

@@ -301,7 +301,6 @@ export const de: Words = {
     linkHint: 'Der Link enthält kein Token: Wer ihn öffnet, meldet sich an.',
     fileHint:
       'Den Link zur Excel-Datei kann eine Woche lang jeder öffnen, der ihn hat, ohne sich anzumelden.',
-    noLink: 'Dieser Dienst macht zurzeit keine Links zu Dateien.',
     print: 'Drucken',
     copied: (what) => `Kopiert: ${what}`,
     notCopied: 'Der Browser lässt diese Seite nicht kopieren. Hier ist der Text:',

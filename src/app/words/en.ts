@@ -334,7 +334,6 @@ export const en = {
     },
     linkHint: 'The link has no token: who opens it signs in.',
     fileHint: 'The link to the Excel file opens it for a week, for whoever has it, without signing in.',
-    noLink: 'This service makes no links to files now.',
     print: 'Print',
     copied: (what: string) => `Copied: ${what}`,
     notCopied: 'The browser does not let this page copy. Here it is:',

@@ -3,8 +3,9 @@ import type { Store } from '../../../clickhouse/client.ts';
 import { adviceOn, damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import type { Load } from '../../../ingest/ledger/load.ts';
 import { counted, say } from '../command/command.ts';
-import { archiveToWrite, writing } from './archive.ts';
+import { type Archive, archiveToWrite, writing } from './archive.ts';
 import { alone, requireOneNode, sizeOfDatabase, transfer } from './archive-turn.ts';
 import { exclusively } from './exclusively.ts';
 
@@ -26,7 +27,7 @@ export async function backup(store: Store, to: string): Promise<void> {
         await requireUndamaged(store);
         await requireSound(store);
         await transfer(server, `BACKUP DATABASE ${database} TO ${archive.target}`, archive);
-        load.assertTurnHeld();
+        requireWasAlone(load, archive);
       }),
     );
     say(`backed up to ${archive.name}; adtally restore ${to} brings it back`);
@@ -34,6 +35,19 @@ export async function backup(store: Store, to: string): Promise<void> {
       say('ClickHouse does not promise that the file is on the disk already: copy it away, which shows it');
     }
   });
+}
+
+/** @throws where other loads may have run while the backup was written; on a server it has its name by now */
+function requireWasAlone(load: Load, { outside, name }: Archive): void {
+  try {
+    load.assertTurnHeld();
+  } catch (cause) {
+    if (outside) throw cause;
+    throw new Error(
+      `other loads may have run while ${name} was written: delete it there, and back up with another name`,
+      { cause },
+    );
+  }
 }
 
 /** @throws naming a part that ClickHouse goes on without: a backup would not have it, and nothing would tell */
