@@ -115,7 +115,7 @@ test('a moment to come is refused, and one at which events were on their way or 
     'as_of_too_old',
     `what reports said can be told from ${claimed?.loaded} on`,
   ]);
-  expect(await past.asked(account, claimed?.loaded)).toMatchObject({ rows: { length: 10 } });
+  expect(await past.asked(account, claimed?.loaded)).toMatchObject({ rows: { length: 5 } });
   await onEveryShard(db, `ALTER TABLE load_chunks UPDATE loaded_at = 0 WHERE load_id = '${id}'`);
   expect(await past.asked(account, claimed?.loaded)).toMatchObject([
     409,

@@ -170,7 +170,7 @@ test('every format tells the same loads', async () => {
   const load = await unloads.load(await unloads.file('after.ndjson', ndjson(unloads.events(20))));
   const body = { ...march, by_load: true, totals: true, limit: 3 };
   const csv = await service.post(adjustmentsPath('campaigns'), account, body, { accept: 'text/csv' });
-  expect(csv.headers.get('adtally-totals')).toContain('impressions="10"');
+  expect(csv.headers.get('adtally-totals')).toContain('impressions="20"');
   const rows = (await csv.text()).trim().split('\n');
   expect(rows).toHaveLength(4);
   expect(rows[0]).toContain('"changed_at","change","load","reason"');

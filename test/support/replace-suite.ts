@@ -9,7 +9,7 @@ import { ndjson } from './events.ts';
 import { requireAgreement } from './rebuilt.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
-import { failingAt, type Unloads } from './unloads.ts';
+import { failingAt, ofTwoMonths, type Unloads } from './unloads.ts';
 
 /** Loads a file in the place of a target. */
 export function replaceBy(store: Store, target: Target, path: string): Promise<Replaced> {
@@ -115,9 +115,9 @@ export function completedAfterEachStep(db: TestStore, loads: Unloads, what: 'a l
     const { file, load, events, account } = loads;
     const others = events(10, { event_time: '2026-05-01T12:00:00Z' });
     await load(await file('others.ndjson', ndjson(others)));
-    const old = await file('old.ndjson', ndjson(events(20)));
+    const old = await file('old.ndjson', ndjson(ofTwoMonths(events(20))));
     const id = await load(old, 3_000);
-    const path = await file('new.ndjson', ndjson(events(25)));
+    const path = await file('new.ndjson', ndjson(ofTwoMonths(events(25))));
     const days = { from: '2026-03-01', to: '2026-04-30' };
     const target = what === 'a load' ? { load: id } : { days, account };
     // The last one is of the load that is replaced; shards are asked for the others by clients of their own.

@@ -12,10 +12,8 @@ export interface Unloads {
   readonly account: string;
   readonly file: TestLoader['file'];
   readonly run: TestLoader['run'];
-  /** Events of the current account, of two months, on the same days in each test. */
+  /** Events of the current account, on the same days of one month in each test. */
   events(count: number, fields?: Partial<EventLine>): EventLine[];
-  /** The same as a file, every fifth of them faulty. */
-  withRejects(count: number): string;
   /** Returns the id of the load. */
   load(path: string, chunkBytes?: number): Promise<string>;
   /** Events of the current account, and what the rollups, which must agree with all that is stored, say of it. */
@@ -32,7 +30,7 @@ export function useUnloads(db: TestStore): Unloads {
     Array.from({ length: count }, (_, n) =>
       event({
         advertiser_id: account,
-        event_time: `2026-0${3 + (n % 2)}-0${1 + (n % 5)}T12:00:00Z`,
+        event_time: `2026-03-0${1 + (n % 5)}T12:00:00Z`,
         spend: '0.1',
         ...fields,
       }),
@@ -57,7 +55,6 @@ export function useUnloads(db: TestStore): Unloads {
     file,
     run,
     events,
-    withRejects: (count) => ndjson(events(count).map((line, n) => (n % 5 ? line : { ...line, quantity: 0 }))),
     load: async (path, chunkBytes = 20_000) => {
       const { loadId = '' } = await loadEvents({
         store: db.store,
@@ -70,6 +67,14 @@ export function useUnloads(db: TestStore): Unloads {
     counted,
   };
 }
+
+/** Every other one a month later. */
+export const ofTwoMonths = (lines: readonly EventLine[]): EventLine[] =>
+  lines.map((line, n) => (n % 2 ? { ...line, event_time: line.event_time.replace('-03-', '-04-') } : line));
+
+/** As a file, every fifth of them faulty. */
+export const withRejects = (lines: readonly EventLine[]): string =>
+  ndjson(lines.map((line, n) => (n % 5 ? line : { ...line, quantity: 0 })));
 
 /** The store, on which the first statement that matches fails: before it runs, or after. */
 export function failingAt(store: Store, pattern: RegExp, when: 'before' | 'after'): Store {

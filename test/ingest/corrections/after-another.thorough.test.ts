@@ -4,7 +4,7 @@ import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { replaceBy } from '../../support/replace-suite.ts';
 import { useStore } from '../../support/store.ts';
-import { failingAt, useUnloads } from '../../support/unloads.ts';
+import { failingAt, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
@@ -185,7 +185,7 @@ test('taking a load back names later loads that have left out events as duplicat
 });
 
 test('a replacement that was interrupted is completed before it is taken back; then its old file comes with its rejected rows', async () => {
-  const path = await file('old.ndjson', loads.withRejects(10));
+  const path = await file('old.ndjson', withRejects(events(10)));
   const target = { load: await load(path) };
   const whole = await file('whole.ndjson', ndjson(events(10)));
   const half = replaceBy(failingAt(db.store, /INSERT INTO chunk_days/, 'after'), target, whole);

@@ -11,11 +11,11 @@ import { type EventLine, event, ndjson } from '../../support/events.ts';
 import { completedAfterEachStep, replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
-import { failingAt, useUnloads } from '../../support/unloads.ts';
+import { failingAt, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
-const { file, run, events, withRejects, load, counted } = loads;
+const { file, run, events, load, counted } = loads;
 
 const replace = (...args: string[]) => run(['ingest', 'events', '--quiet', '--json', ...args]);
 async function replaced(...args: string[]): Promise<string> {
@@ -166,9 +166,9 @@ test('days of an account are replaced, whichever loads brought them, on both sid
 });
 
 test('rejected rows of the old load go, and those of the new one are kept', async () => {
-  const first = await replace(await file('old.ndjson', withRejects(20)));
+  const first = await replace(await file('old.ndjson', withRejects(events(20))));
   const [id] = JSON.parse(first.stdout).loads;
-  const path = await file('new.ndjson', withRejects(10));
+  const path = await file('new.ndjson', withRejects(events(10)));
   expect((await replace('--replaces', id, '--max-rejects', '10%', path)).code).toBe(1);
   expect(await sound()).toEqual([16, '1.6']);
   const second = await replace('--replaces', id, path);

@@ -7,18 +7,18 @@ import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ndjson } from '../../support/events.ts';
 import { useStore } from '../../support/store.ts';
-import { useUnloads } from '../../support/unloads.ts';
+import { ofTwoMonths, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
-const { file, run, events, withRejects, load, counted } = loads;
+const { file, run, events, load, counted } = loads;
 
 const stateOf = async (id: string) =>
   select(db.store, 'SELECT toString(state) AS state FROM loads FINAL WHERE load_id = {id:String}', { id });
 
 test('a load is taken back exactly, also where others share its days, and its file can be loaded again', async () => {
-  const good = await file('good.ndjson', ndjson(events(30)));
-  const wrong = await file('wrong.ndjson', ndjson(events(20, { campaign_id: 'wrong' })));
+  const good = await file('good.ndjson', ndjson(ofTwoMonths(events(30))));
+  const wrong = await file('wrong.ndjson', ndjson(ofTwoMonths(events(20, { campaign_id: 'wrong' }))));
   await load(good);
   const id = await load(wrong);
   expect(await counted()).toEqual({ events: 50, spent: '5' });
@@ -108,7 +108,8 @@ function failingAfter(store: Store, inserts: number): Store {
 }
 
 test('--dry-run says what would be taken back, of a load and of a replay, and changes nothing', async () => {
-  const first = await run(['ingest', 'events', '--json', await file('wrong.ndjson', withRejects(20))]);
+  const path = await file('wrong.ndjson', withRejects(ofTwoMonths(events(20))));
+  const first = await run(['ingest', 'events', '--json', path]);
   const [id] = JSON.parse(first.stdout).loads;
   const before = await counted();
   expect(before.events).toBe(16);
@@ -190,7 +191,7 @@ test.each([
 });
 
 test('dismissed rows are not listed or waited for any more, also not after the file is loaded again', async () => {
-  const path = await file('e.ndjson', withRejects(20));
+  const path = await file('e.ndjson', withRejects(events(20)));
   const first = await run(['ingest', 'events', '--json', path]);
   expect(first.code).toBe(4);
   const [id] = JSON.parse(first.stdout).loads;

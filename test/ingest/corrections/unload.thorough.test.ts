@@ -3,10 +3,10 @@ import { select } from '../../../clickhouse/client.ts';
 import { unload } from '../../../ingest/history/unload.ts';
 import { ndjson } from '../../support/events.ts';
 import { useStore } from '../../support/store.ts';
-import { failingAt, unloadSteps, useUnloads } from '../../support/unloads.ts';
+import { failingAt, ofTwoMonths, unloadSteps, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
-const { file, run, events, withRejects, load, counted } = useUnloads(db);
+const { file, run, events, load, counted } = useUnloads(db);
 const now = () => new Date();
 
 /** While it is half done, `status` and `verify` say how to end it. */
@@ -53,7 +53,7 @@ test.each(unloadSteps.slice(0, 5))('ended after %s, the same file can be loaded 
 
 test('ended after each of its steps in turn, it is completed by repeating it', async () => {
   await load(await file('good.ndjson', ndjson(events(30))));
-  const wrong = await file('wrong.ndjson', ndjson(events(20)));
+  const wrong = await file('wrong.ndjson', ndjson(ofTwoMonths(events(20))));
   const id = await load(wrong, 3_000);
   for (const step of unloadSteps) {
     await expect(unload(failingAt(db.store, step, 'after'), id, now), `${step}`).rejects.toThrow('killed');
@@ -94,7 +94,7 @@ test('what a load found loaded already stays with the load that loaded it', asyn
 });
 
 test('a replay that is taken back leaves its rejected rows open, to be replayed again', async () => {
-  const path = await file('e.ndjson', withRejects(20));
+  const path = await file('e.ndjson', withRejects(events(20)));
   const id = await load(path);
   const corrected = async () => {
     const { stdout } = await run(['rejects', id, '--json']);
@@ -119,7 +119,7 @@ test('a replay that is taken back leaves its rejected rows open, to be replayed 
 });
 
 test('its open rejected rows go with it, and come back with its file', async () => {
-  const path = await file('e.ndjson', withRejects(20));
+  const path = await file('e.ndjson', withRejects(events(20)));
   const id = await load(path);
   expect((await run(['unload', id])).stderr).toContain('4 open rejected rows deleted');
   expect((await run(['rejects', id, '--json'])).stdout).toBe('');
@@ -130,9 +130,7 @@ test('its open rejected rows go with it, and come back with its file', async () 
 
 test('replay --dedupe leaves out events whose event_id is present, and says how many', async () => {
   const lines = events(20);
-  const id = await load(
-    await file('e.ndjson', ndjson(lines.map((line, n) => (n % 5 ? line : { ...line, quantity: 0 })))),
-  );
+  const id = await load(await file('e.ndjson', withRejects(lines)));
   // Three of the four come by another way.
   await load(
     await file('other.ndjson', ndjson([lines[0], lines[5], lines[10]].flatMap((line) => line ?? []))),

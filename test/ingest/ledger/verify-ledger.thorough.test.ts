@@ -3,11 +3,11 @@ import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { load as loadEvents, ndjson } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
 import { useStore } from '../../support/store.ts';
-import { useUnloads } from '../../support/unloads.ts';
+import { useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
-const { file, run, events, withRejects, load } = loads;
+const { file, run, events, load } = loads;
 
 const mutate = (query: string) =>
   db.store.command({
@@ -17,7 +17,7 @@ const mutate = (query: string) =>
   });
 
 test('what is lost or too much is named with its load and file, and the command that mends it does', async () => {
-  const path = await file('e.ndjson', withRejects(20));
+  const path = await file('e.ndjson', withRejects(events(20)));
   const id = await load(path);
   expect(await verifyLedger(db.store)).toEqual({ differences: [], more: false });
   expect(await run(['verify'])).toMatchObject({
@@ -35,14 +35,14 @@ test('what is lost or too much is named with its load and file, and the command 
   expect(differences.map(({ what, day, stored, ledger }) => [what, day, stored, ledger])).toEqual([
     ['records', '', 20, 21],
     ['rejected rows', '', 3, 4],
-    ['events', '2026-03-03', 1, 2],
+    ['events', '2026-03-03', 3, 4],
   ]);
   expect(differences[0]).toMatchObject({ load: id, file: path, inDoubt: 0 });
 
   const { code, stdout, stderr } = await run(['verify', '--from', '2026-03-01', '--to', '2026-03-31']);
   expect(code).toBe(1);
   expect(stdout).toContain(`${path}\t${id}\tchunk `);
-  expect(stdout).toContain('\t2026-03-03\tevents: 1 stored, 2 in the ledger\n');
+  expect(stdout).toContain('\t2026-03-03\tevents: 3 stored, 4 in the ledger\n');
   expect(stderr).toContain(`adtally unload ${id}, then load its file again`);
   expect((await run(['unload', id])).code).toBe(0);
   await load(path);
