@@ -6,6 +6,7 @@ import { loadFiles } from '../../ingest/load/load-files.ts';
 import { type Replaced, replaceEvents } from '../../ingest/replace/replace-events.ts';
 import { describeTarget, type Target } from '../../ingest/replace/target.ts';
 import { ndjson } from './events.ts';
+import { heldAt } from './held.ts';
 import { requireAgreement } from './rebuilt.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
@@ -32,18 +33,33 @@ const paths = [
   '/v1/ad_units/breakdowns/device',
 ];
 
-/** One report after the other of an account that is both, until the work is done; what each path told, in order. */
-async function reading(service: TestService, account: string, work: Promise<unknown>): Promise<number[][]> {
+/**
+ * One report after the other of an account that is both, from before the first change of a replacement until it is done; what
+ * each path told, in order.
+ */
+async function reading(
+  { store }: TestStore,
+  service: TestService,
+  account: string,
+  replace: (store: Store) => Promise<unknown>,
+): Promise<number[][]> {
+  const held = heldAt(store, /INSERT INTO withdrawn_chunks/);
   let done = false;
-  const finished = work.finally(() => {
+  const finished = replace(held.store).finally(() => {
     done = true;
   });
-  const read = async (path: string) => {
-    const seen: number[] = [];
+  await held.reached;
+  const tell = async (path: string) => {
+    const { rows } = await service.report(path, account, '2026-03-01', '2026-04-30');
+    return rows.reduce((sum, row) => sum + Number(row.impressions), 0);
+  };
+  const before = await Promise.all(paths.map(tell));
+  held.release();
+  const read = async (path: string, n: number) => {
+    const seen = before.slice(n, n + 1);
     for (let last = false; !last; ) {
       last = done;
-      const { rows } = await service.report(path, account, '2026-03-01', '2026-04-30');
-      seen.push(rows.reduce((sum, row) => sum + Number(row.impressions), 0));
+      seen.push(await tell(path));
     }
     return seen;
   };
@@ -89,7 +105,7 @@ export function replacedBesideReaders(
     const old = await loads.file('old.ndjson', text(ofBoth(1_000, before, 'mobile')));
     const id = await loads.load(old, 100_000);
     const path = await loads.file('new.ndjson', text(ofBoth(2_000, after, 'desktop')));
-    const seen = await reading(service, loads.account, replaceBy(db.store, { load: id }, path));
+    const seen = await reading(db, service, loads.account, (store) => replaceBy(store, { load: id }, path));
     for (const [n, each] of seen.entries()) {
       expect(each, paths[n]).toEqual([...each].sort((a, b) => a - b));
       expect([...new Set(each)], paths[n]).toEqual([1_100, 2_100]);
