@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
 import { event, ndjson } from '../../support/events.ts';
-import { replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
+import { useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
 import { failingAt } from '../../support/unloads.ts';
 
@@ -12,7 +12,44 @@ const db = useStore();
 const loads = useRejectedLoads(db);
 const { file, run, loadWithRejects, corrected, totals } = loads;
 
-replayedAs(loads, 'csv');
+test('rejected rows complete the totals exactly once corrected, and replayed twice count once', async () => {
+  const { load } = await loadWithRejects(50);
+  expect(await totals()).toEqual({ events: 40, ids: 40, impressions: 40 });
+  const path = await corrected(load, 'csv', () => 3);
+  expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+  expect(await run('replay', load, path)).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
+  });
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+  expect((await run('rejects', load, '--json')).stdout).toBe('');
+});
+
+test('rejected rows that are still faulty are named and stay rejected: exit code 4', async () => {
+  const { load } = await loadWithRejects(50);
+  const first = await run('replay', load, await corrected(load, 'csv', (row) => (row < 2 ? 0 : 3)));
+  expect(first.code).toBe(4);
+  expect(first.stderr).toMatch(
+    /line 5: quantity .*\n.*line 10: quantity .*\n8 rows replayed, 2 still faulty/,
+  );
+  expect(await totals()).toEqual({ events: 48, ids: 48, impressions: 64 });
+  expect((await run('replay', load, await corrected(load, 'csv', () => 7))).code).toBe(0);
+  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 78 });
+});
+
+test('rejected rows of another load are left alone', async () => {
+  const { load } = await loadWithRejects(50);
+  const path = await corrected(load, 'csv', () => 3);
+  loads.account = `${loads.account}-other`;
+  const other = await loadWithRejects(50);
+  const { code, stderr } = await run('replay', other.load, path);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: `0 rows replayed, 10 replayed before or not from load ${other.load}\n`,
+  });
+  expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
+});
 
 test('corrections are judged though what was held back for that cannot be let go of', async () => {
   const store = failingAt(db.store, /ALTER TABLE incoming_staging/, 'before');

@@ -2,16 +2,15 @@ import { expect, test, vi } from 'vitest';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { replay } from '../../../ingest/replay/replay.ts';
 import { heldAt } from '../../support/held.ts';
-import { killedReplay, now, replayedAs, useRejectedLoads } from '../../support/rejected-loads.ts';
+import { killedReplay, now, useRejectedLoads } from '../../support/rejected-loads.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
 
 const db = useStore();
 const loads = useRejectedLoads(db);
 const { run, loadWithRejects, corrected, totals } = loads;
 
-replayedAs(loads, 'ndjson');
-killedReplay(db, loads, 'csv', 4);
-killedReplay(db, loads, 'ndjson', 4);
+killedReplay(db, loads, 'csv');
+killedReplay(db, loads, 'ndjson');
 
 test.each(['one load', 'two loads of the same chunks'])(
   'two different replays of %s at once count each row once, as one or the other corrected it',
