@@ -10,14 +10,14 @@ import { failingAt } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useRejectedLoads(db);
-const { file, run, loadWithRejects, corrected, totals } = loads;
+const { file, run, loadWithRejects, corrected, counted, totals } = loads;
 
 test('rejected rows complete the totals exactly once corrected, and replayed twice count once', async () => {
   const { load } = await loadWithRejects(50);
-  expect(await totals()).toEqual({ events: 40, ids: 40, impressions: 40 });
+  expect(await counted()).toEqual({ events: 40, ids: 40, impressions: 40 });
   const path = await corrected(load, 'csv', () => 3);
   expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
-  expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
+  expect(await counted()).toEqual({ events: 50, ids: 50, impressions: 70 });
   expect(await run('replay', load, path)).toMatchObject({
     code: 0,
     stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
@@ -33,7 +33,7 @@ test('rejected rows that are still faulty are named and stay rejected: exit code
   expect(first.stderr).toMatch(
     /line 5: quantity .*\n.*line 10: quantity .*\n8 rows replayed, 2 still faulty/,
   );
-  expect(await totals()).toEqual({ events: 48, ids: 48, impressions: 64 });
+  expect(await counted()).toEqual({ events: 48, ids: 48, impressions: 64 });
   expect((await run('replay', load, await corrected(load, 'csv', () => 7))).code).toBe(0);
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 78 });
 });

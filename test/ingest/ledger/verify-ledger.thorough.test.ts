@@ -47,7 +47,7 @@ test('what is lost or too much is named with its load and file, and the command 
   expect((await run(['unload', id])).code).toBe(0);
   await load(path);
   expect((await run(['verify'])).code).toBe(0);
-  expect(await loads.counted()).toEqual({ events: 16, spent: '1.6' });
+  expect(await loads.counted()).toEqual([16, '1.6']);
   await run(['unload', id]);
 });
 
