@@ -92,16 +92,16 @@ test(`closed months answer as they did when they were closed, whatever comes lat
       loadRows(db.store, 'ad_units', [[account, 'é', `Unit ${said}`]]),
     ]);
   await names('then');
-  await load(db.store, randomEvents(seed, 1200), 40_000);
+  await load(db.store, randomEvents(seed, 1200), 200_000);
   await confirmDays(db.store, account, '2026-02-01', '2026-02-20');
   const answers = [];
   for (const [path, body, accept] of asked) answers.push(await closes.ask(path, account, body, accept));
   for (const month of ['2026-01', '2026-02', '2026-03']) await closeAnyway(account, month);
   const [third, second, first] = await closes.of(account);
 
-  await load(db.store, randomEvents(seed + 1, 600), 40_000);
+  await load(db.store, randomEvents(seed + 1, 600), 200_000);
   await unload(db.store, await newestLoad(), now);
-  await load(db.store, randomEvents(seed + 2, 600), 40_000);
+  await load(db.store, randomEvents(seed + 2, 600), 200_000);
   await confirmDays(db.store, account, '2026-01-01', '2026-03-31');
   await names('later');
   await prune(db.store, { keep: 1, anyway: true }, new Date('2026-05-15T00:00:00Z'));
