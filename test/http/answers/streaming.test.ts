@@ -56,10 +56,10 @@ interface Row {
 }
 
 test('the first row is there long before the last, and no row is missing or doubled', async () => {
-  const shares: number[] = [];
+  let share = 1;
   let body = Buffer.alloc(0);
   // A busy machine can hold up one of them.
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 3 && share >= 0.5; round++) {
     const startedAt = performance.now();
     const answer = await openReport(url, { token });
     expect(answer.statusCode).toBe(200);
@@ -67,16 +67,15 @@ test('the first row is there long before the last, and no row is missing or doub
     const firstByteMs = performance.now() - startedAt;
     body = await buffer(answer);
     const totalMs = performance.now() - startedAt;
-    shares.push(firstByteMs / totalMs);
+    share = firstByteMs / totalMs;
     console.info(`${body.length >> 20} MiB: first byte ${firstByteMs | 0} ms, last ${totalMs | 0} ms`);
   }
-  expect(Math.min(...shares)).toBeLessThan(0.5);
+  expect(share).toBeLessThan(0.5);
 
   const { result } = JSON.parse(body.toString()) as { result: { rows: Row[] } };
   expect(result.rows).toHaveLength(rows);
   const keys = result.rows.map((row) => [row.start_time, row.campaign, row.device, row.creative_id].join());
-  expect(new Set(keys).size).toBe(rows);
-  expect(keys).toEqual(keys.toSorted());
+  expect(keys.findIndex((key, n) => n > 0 && key <= (keys[n - 1] ?? ''))).toBe(-1);
   const found = { impressions: 0, conversions: 0, referrals: 0, spent: 0n };
   const wanted = { impressions: 0, conversions: 0, referrals: 0, spent: 0n };
   for (const [n, row] of result.rows.entries()) {
