@@ -102,7 +102,7 @@ test('the answer begins while the statement still runs', async () => {
 });
 
 test('every coding carries the same answer, and another JSON reader accepts it', async () => {
-  const ask = { token, end: '2026-02-09' };
+  const ask = { token, end: '2026-01-10' };
   const plain = await unpacked(await openReport(url, ask));
   for (const coding of ['gzip', 'br', 'zstd']) {
     const answer = await openReport(url, { ...ask, accept: coding });
@@ -112,7 +112,7 @@ test('every coding carries the same answer, and another JSON reader accepts it',
   }
   const count = 'import json, sys; print(len(json.load(sys.stdin)["result"]["rows"]))';
   const { stdout } = await startProcess('python3', ['-c', count], {}, plain).ended;
-  expect(stdout.trim()).toBe(String(40 * 3_600));
+  expect(stdout.trim()).toBe(String(10 * 3_600));
 });
 
 test.each([
