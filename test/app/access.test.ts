@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
-import { violations } from './axe.ts';
+import { violations, violationsInBoth } from './axe.ts';
 import { useBrowser } from './browser.ts';
 import { daysAgo, tabTo, visibleRows, whole } from './pages.ts';
 
@@ -44,61 +44,51 @@ const open = async (hash: string, options = {}) => {
 };
 
 test('the door has nothing that axe finds', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.open(`${service.url}/app`, { bypassCSP: true, colorScheme });
-    await page.getByLabel('Login token').waitFor();
-    expect(await violations(page)).toEqual([]);
-  }
+  const page = await browser.open(`${service.url}/app`, { bypassCSP: true });
+  await page.getByLabel('Login token').waitFor();
+  expect(await violationsInBoth(page)).toEqual([]);
 });
 
 test('nor has the documentation, in the colour of the network', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.open(`${service.url}/docs`, { bypassCSP: true, colorScheme });
-    expect(await violations(page)).toEqual([]);
-  }
+  const page = await browser.open(`${service.url}/docs`, { bypassCSP: true });
+  expect(await violationsInBoth(page)).toEqual([]);
 });
 
 test('nor has the report with every menu open, compared and filtered, in light and dark', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await open('&compare=previous_period&by=device&only.device=unknown&only.campaign=c', {
-      colorScheme,
-    });
-    await page.locator('.as-table summary').click();
-    expect(await violations(page)).toEqual([]);
-    for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
-      await page.locator(`${menu} > summary`).click();
-      expect(await violations(page, menu), menu).toEqual([]);
-    }
+  const page = await open('&compare=previous_period&by=device&only.device=unknown&only.campaign=c');
+  await page.locator('.as-table summary').click();
+  expect(await violationsInBoth(page)).toEqual([]);
+  for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
+    await page.locator(`${menu} > summary`).click();
+    expect(await violationsInBoth(page, menu), menu).toEqual([]);
   }
 });
 
 test('nor what changed most in a campaign, nor where a figure comes from, asked with the keyboard', async () => {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const own = `${daysAgo(40)}/${daysAgo(13)}`;
-    const page = await open(`&only.campaign=c&compare=${own}`, { colorScheme });
-    await page.getByRole('button', { name: 'What changed most' }).click();
-    await page.locator('.bars.changes').waitFor();
-    await tabTo(page, 'regular-table');
-    const press = (key: string) => page.keyboard.press(key);
-    const row = (number: number) => page.locator(`tbody tr[aria-rowindex="${number}"] :focus`);
-    await press('End');
-    await row(28 + 2).waitFor();
-    await press('Home');
-    await row(3).waitFor();
-    for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await press(key);
-    await row(4).waitFor();
-    expect(await violations(page)).toEqual([]);
-    await press('Enter');
-    const panel = page.getByRole('dialog');
-    await panel.getByRole('table').waitFor();
-    expect(await panel.textContent()).toContain('3.5');
-    expect(await violations(page, '.explained')).toEqual([]);
-    await press('Escape');
-    await panel.waitFor({ state: 'hidden' });
-    await row(4).waitFor();
-    await press('ArrowLeft');
-    await page.locator('tbody th:focus').waitFor();
-  }
+  const own = `${daysAgo(40)}/${daysAgo(13)}`;
+  const page = await open(`&only.campaign=c&compare=${own}`);
+  await page.getByRole('button', { name: 'What changed most' }).click();
+  await page.locator('.bars.changes').waitFor();
+  await tabTo(page, 'regular-table');
+  const press = (key: string) => page.keyboard.press(key);
+  const row = (number: number) => page.locator(`tbody tr[aria-rowindex="${number}"] :focus`);
+  await press('End');
+  await row(28 + 2).waitFor();
+  await press('Home');
+  await row(3).waitFor();
+  for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown']) await press(key);
+  await row(4).waitFor();
+  expect(await violationsInBoth(page)).toEqual([]);
+  await press('Enter');
+  const panel = page.getByRole('dialog');
+  await panel.getByRole('table').waitFor();
+  expect(await panel.textContent()).toContain('3.5');
+  expect(await violationsInBoth(page, '.explained')).toEqual([]);
+  await press('Escape');
+  await panel.waitFor({ state: 'hidden' });
+  await row(4).waitFor();
+  await press('ArrowLeft');
+  await page.locator('tbody th:focus').waitFor();
 });
 
 /** Texts that are not whole in sight, and pairs of which one lies over the other; of the table, what its rows are. */
@@ -156,7 +146,8 @@ test.each([
   await phone.getByText(campaigns, { exact: true }).first().waitFor();
   await phone.locator('.bars').waitFor();
   expect(await phone.evaluate(hiddenTexts)).toEqual([]);
-  expect(await violations(phone)).toEqual([]);
+  // In the language of the longest words.
+  if (locale === 'de-DE') expect(await violations(phone)).toEqual([]);
   for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
     await phone.locator(`${menu} > summary`).click();
     const panel = phone.locator(`${menu} > .panel`);
@@ -173,7 +164,7 @@ test.each([
   const door = await browser.open(`${service.url}/app`, options);
   await door.locator('#token').waitFor();
   expect(await door.evaluate(hiddenTexts)).toEqual([]);
-  expect(await violations(door)).toEqual([]);
+  if (locale === 'de-DE') expect(await violations(door)).toEqual([]);
 });
 
 test('nor has a report without rows', async () => {

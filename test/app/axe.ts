@@ -5,18 +5,34 @@ import type { Page } from 'playwright-core';
 
 const rules = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe finds in the page, or in one part of it. */
-export async function violations(page: Page, part = ':root'): Promise<string[]> {
-  // As a script of the page its policy would refuse it: it comes in from outside.
+/** What axe finds in the page, or in one part of it: by all of its rules, or by some. */
+export async function violations(
+  page: Page,
+  part = ':root',
+  only: readonly string[] = [],
+): Promise<string[]> {
+  // As a script of the page its policy would refuse it: it comes in from outside, once.
+  if (!(await page.evaluate(() => 'axe' in window))) {
+    await page.evaluate((source) => new Function('module', 'exports', source)({}, {}), rules);
+  }
   const results = await page.evaluate(
-    async ({ source, selector }) => {
-      const module = { exports: {} as typeof axe };
-      new Function('module', 'exports', source)(module, module.exports);
-      return ((window as unknown as { axe: typeof axe }).axe ?? module.exports).run(selector);
-    },
-    { source: rules, selector: part },
+    ({ selector, only }) =>
+      (window as unknown as { axe: typeof axe }).axe.run(
+        selector,
+        only.length > 0 ? { runOnly: [...only] } : {},
+      ),
+    { selector: part, only },
   );
   return results.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`),
   );
+}
+
+/** The same, and then what its rules of colours find in the dark. */
+export async function violationsInBoth(page: Page, part?: string): Promise<string[]> {
+  const found = await violations(page, part);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  found.push(...(await violations(page, part, ['color-contrast', 'link-in-text-block'])));
+  await page.emulateMedia({ colorScheme: 'light' });
+  return found;
 }
