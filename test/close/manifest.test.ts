@@ -10,8 +10,9 @@ import { checkManifest } from '../../src/close/manifest.ts';
 import { keysOfSet, publicKeyOf, signatureOf } from '../../src/close/signature.ts';
 import { keysOf } from '../../src/config/signing.ts';
 import { close, useCloses } from '../support/closes.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
-import { environmentOf, startProcess, useCommands } from '../support/process.ts';
+import { environmentOf, startProcess } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
 
@@ -23,7 +24,7 @@ const keys = publicKeys.map(publicKeyOf);
 const db = useStore();
 const service = useService(db, { SIGNING_KEY: pem + retired });
 const closes = useCloses(db, service);
-const commands = useCommands();
+const runCommand = useCommandRunners();
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-manifest-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -147,15 +148,15 @@ test('verify finds a manifest that was changed in the store', async () => {
 
 test('keys that cannot be fetched are told with their address', async () => {
   const where = `http://127.0.0.1:${await freePort()}/keys`;
-  const { code, stderr } = await commands.run(['check-manifest', 'rows', 'manifest', '--keys', where]);
+  const { code, stderr } = await runCommand(['check-manifest', 'rows', 'manifest', '--keys', where], {});
   expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${where}: connect ECONNREFUSED`)]);
 });
 
 test('commands, and a program in Python, check what the service says, by the keys that it publishes', async () => {
   const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('key.pem', pem) };
-  const late = await commands.run(['close', `${account}-2`, '2026-03'], env);
+  const late = await runCommand(['close', `${account}-2`, '2026-03'], env);
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('has no rows in 2026-03') });
-  const printed = await commands.run(['closes', 'manifest', revision], env);
+  const printed = await runCommand(['closes', 'manifest', revision], env);
   expect(printed).toMatchObject({ code: 0, stdout: manifest.toString() });
 
   const address = `${service.url}/.well-known/jwks.json`;
@@ -167,11 +168,10 @@ test('commands, and a program in Python, check what the service says, by the key
   const other = fileOf('other.pem', retired);
   const wrong = fileOf('wrong.ndjson', rows.toString().replace('"spent":"0.1"', '"spent":"0.7"'));
   const checking = async (given: readonly string[], where?: string) => {
-    const { code, stderr } = await commands.run([
-      'check-manifest',
-      ...given,
-      ...(where ? ['--keys', where] : []),
-    ]);
+    const { code, stderr } = await runCommand(
+      ['check-manifest', ...given, ...(where ? ['--keys', where] : [])],
+      {},
+    );
     return [code, stderr];
   };
   expect(await checking(files, address)).toEqual([
@@ -239,8 +239,8 @@ test('commands, and a program in Python, check what the service says, by the key
 
 test('verify asks for the key of a manifest, and for a backup where closed rows have changed, whose months it counts once', async () => {
   const verified = async (given: string) => {
-    const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('given.pem', given) };
-    const { code, stderr } = await commands.run(['verify'], env);
+    const env = { ...environmentOf(db.address), SIGNING_KEY: given };
+    const { code, stderr } = await runCommand(['verify'], env);
     return [code, stderr.match(/^.*closed month.*$/gm)];
   };
   expect(await verified(pem + retired)).toEqual([0, null]);
@@ -264,8 +264,8 @@ test('a close says that nobody signs it where there is no private key', async ()
   for (const advertiser_id of ['unsigned', 'signed'])
     await load(db.store, [event({ advertiser_id, confirmed: true })]);
   const said = async (of: string, given: string) => {
-    const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('given.pem', given) };
-    return (await commands.run(['close', of, '2026-03', '--anyway'], env)).stderr;
+    const env = { ...environmentOf(db.address), SIGNING_KEY: given };
+    return (await runCommand(['close', of, '2026-03', '--anyway'], env)).stderr;
   };
   expect(await said('unsigned', retired)).toBe('closed unsigned 2026-03: 1 row, not signed\n');
   expect(await said('signed', pem)).toBe('closed signed 2026-03: 1 row\n');

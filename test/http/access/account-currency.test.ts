@@ -2,15 +2,16 @@ import { expect, test } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
 import { currencies } from '../../../src/accounts/own-settings.ts';
+import { useCommandRunners } from '../../support/command-runners.ts';
 import { event, load } from '../../support/events.ts';
-import { environmentOf, useCommands } from '../../support/process.ts';
+import { environmentOf } from '../../support/process.ts';
 import { readers } from '../../support/readers.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const service = useService(db);
-const commands = useCommands();
+const runCommand = useCommandRunners();
 const range = { start_time: '2026-03-01', end_time: '2026-03-31' };
 const path = '/v1/campaigns/breakdowns/date';
 const xlsx = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
@@ -62,7 +63,7 @@ test('the currency is said beside amounts, converts none, and is forgotten again
 });
 
 test('the command sets, lists and takes away currencies, and refuses what is no code', async () => {
-  const currency = (...args: string[]) => commands.run(['currency', ...args], environmentOf(db.address));
+  const currency = (...args: string[]) => runCommand(['currency', ...args], environmentOf(db.address));
   expect(await currency('set', 'by-command', 'JPY')).toMatchObject({ code: 0, stdout: '' });
   expect(await currency('list', 'by-command')).toMatchObject({ code: 0, stdout: 'by-command\tJPY\n' });
   expect(JSON.parse((await currency('list', '--json')).stdout)).toEqual([
@@ -71,8 +72,12 @@ test('the command sets, lists and takes away currencies, and refuses what is no 
   expect(await currency('set', 'by-command', 'null')).toMatchObject({ code: 0 });
   expect(await currency('list', '--json')).toMatchObject({ code: 0, stdout: '[]\n' });
   const wrong = [['a', 'eur'], ['a', 'Euro'], ['a', 'EUR', 'null'], ['a'], []];
-  for (const ended of await Promise.all(wrong.map((args) => currency('set', ...args)))) {
-    expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
+  for (const args of wrong) {
+    expect(await currency('set', ...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: /),
+    });
   }
   await expect(currencies.set(db.store, 'a', 'euro')).rejects.toThrow(/violated/);
   expect(await checkSchema(db.store, catalog)).toEqual([]);

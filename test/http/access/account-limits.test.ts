@@ -5,12 +5,13 @@ import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
 import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import { createToken, listTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
-import { environmentOf, useCommands } from '../../support/process.ts';
+import { useCommandRunners } from '../../support/command-runners.ts';
+import { environmentOf } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const commands = useCommands();
+const runCommand = useCommandRunners();
 const range = { start_time: '2026-03-01', end_time: '2026-03-31' };
 
 describe.each([['in memory'], ['in Redis']])('an account with a limit of its own, counted %s', (where) => {
@@ -84,7 +85,7 @@ describe.each([['in memory'], ['in Redis']])('an account with a limit of its own
 });
 
 test('the command sets, lists and takes away limits, and says what is wrong with an argument', async () => {
-  const limit = (...args: string[]) => commands.run(['limit', ...args], environmentOf(db.address));
+  const limit = (...args: string[]) => runCommand(['limit', ...args], environmentOf(db.address));
   expect(await limit('set', 'by-command', '500')).toMatchObject({ code: 0, stdout: '' });
   expect(await limit('list', 'by-command')).toMatchObject({ code: 0, stdout: 'by-command\t500\n' });
   expect(JSON.parse((await limit('list', '--json')).stdout)).toContainEqual({
@@ -94,8 +95,12 @@ test('the command sets, lists and takes away limits, and says what is wrong with
   expect(await limit('set', 'by-command', 'null')).toMatchObject({ code: 0 });
   expect(await limit('list', 'by-command', '--json')).toMatchObject({ code: 0, stdout: '[]\n' });
   const wrong = [['5'], ['a', '0'], ['a', '5', 'null'], ['a', 'none'], ['', '5'], []];
-  for (const ended of await Promise.all(wrong.map((args) => limit('set', ...args)))) {
-    expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^error: /) });
+  for (const args of wrong) {
+    expect(await limit('set', ...args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: /),
+    });
   }
   await expect(requestLimits.set(db.store, 'none', 0)).rejects.toThrow(/violated/);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import { createToken, hashToken, listTokens, newToken, revokeTokens } from '../../../src/accounts/tokens.ts';
+import { useCommandRunners } from '../../support/command-runners.ts';
 import { heldAt } from '../../support/held.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
 import { statusWith, useService } from '../../support/service.ts';
@@ -9,11 +10,10 @@ import { useStore } from '../../support/store.ts';
 const db = useStore();
 const service = useService(db);
 const commands = useCommands();
+const runCommand = useCommandRunners();
 const within5s = { timeout: 5_000, interval: 100 };
 
-function adtally(args: readonly string[], input?: string) {
-  return commands.run(['token', ...args], environmentOf(db.address), input);
-}
+const adtally = (args: readonly string[]) => runCommand(['token', ...args], environmentOf(db.address));
 
 const statusOf = (token: string) => statusWith(service.url, token);
 
@@ -101,7 +101,8 @@ test('the command revokes by id, by the token itself, from standard input, and f
     code: 0,
     stderr: expect.stringMatching(/^token \w+ is revoked\n$/),
   });
-  expect(await adtally(['revoke', '-'], `${byInput}\n`)).toMatchObject({ code: 0 });
+  const fromInput = commands.run(['token', 'revoke', '-'], environmentOf(db.address), `${byInput}\n`);
+  expect(await fromInput).toMatchObject({ code: 0 });
   const valid = async () =>
     (await listTokens(db.store, { account: 'leaky' }))
       .filter(({ revoked }) => !revoked)
