@@ -1,9 +1,9 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { promisify } from 'node:util';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createInterface } from 'node:readline';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { Adtally, AdtallyError, Sender, TimeoutError } from '../../clients/typescript/src/index.ts';
 import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { checkout } from '../support/process.ts';
@@ -52,27 +52,31 @@ async function typescript({ does, url = server.url, tries = 2 }: Call): Promise<
   }
 }
 
+const program = [
+  'import json, sys, time',
+  'from adtally import Adtally, Sender',
+  'for line in sys.stdin:',
+  '    does, url, tries = json.loads(line)',
+  '    told = {"error": "none", "pauses": []}',
+  '    time.sleep = told["pauses"].append',
+  '    try:',
+  '        if does == "sends": Sender(url, "adt_x", tries=tries).send([{}])',
+  '        else: list(Adtally(url, "adt_x", tries=tries).rows("campaigns", "2026-03-01", "2026-03-31"))',
+  '    except Exception as error:',
+  '        told.update(error=type(error).__name__, text=str(error))',
+  '        told.update({name: getattr(error, name, None) for name in ("status", "code")})',
+  '    print(json.dumps(told), flush=True)',
+].join('\n');
+const PYTHONPATH = `${checkout}clients/python`;
+const env = { PATH: process.env.PATH, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
+const interpreter = spawn('python3', ['-c', program], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+afterAll(() => interpreter.kill());
+const outcomes = createInterface(interpreter.stdout)[Symbol.asyncIterator]();
+
 /** Its pauses are told and not waited for. */
 async function python({ does, url = server.url, tries = 2 }: Call): Promise<Outcome> {
-  const program = [
-    'import json, sys, time',
-    'from adtally import Adtally, Sender',
-    'does, url, tries = json.loads(sys.argv[1])',
-    'told = {"error": "none", "pauses": []}',
-    'time.sleep = told["pauses"].append',
-    'try:',
-    '    if does == "sends": Sender(url, "adt_x", tries=tries).send([{}])',
-    '    else: list(Adtally(url, "adt_x", tries=tries).rows("campaigns", "2026-03-01", "2026-03-31"))',
-    'except Exception as error:',
-    '    told.update(error=type(error).__name__, text=str(error))',
-    '    told.update({name: getattr(error, name, None) for name in ("status", "code")})',
-    'print(json.dumps(told))',
-  ].join('\n');
-  const PYTHONPATH = `${checkout}clients/python`;
-  const env = { PATH: process.env.PATH, PYTHONPATH, PYTHONDONTWRITEBYTECODE: '1' };
-  const call = JSON.stringify([does, url, tries]);
-  const { stdout } = await promisify(execFile)('python3', ['-c', program, call], { env, timeout: 50_000 });
-  return JSON.parse(stdout);
+  interpreter.stdin.write(`${JSON.stringify([does, url, tries])}\n`);
+  return JSON.parse((await outcomes.next()).value);
 }
 
 /** A problem as a proxy may send it. */
