@@ -150,14 +150,13 @@ describe('an account', () => {
   });
 
   it.runIf(!thorough)('gets an answer that every JSON parser reads, whatever its names hold', async () => {
-    for (const account of accounts) {
+    for (const [n, account] of accounts.entries()) {
       const body = { start_time: range.start, end_time: range.end };
-      for (const path of ['/v1/campaigns/breakdowns/device_creative', '/v1/ad_units/breakdowns/site']) {
-        const response = await service.post(path, account, body);
-        const bytes = await response.arrayBuffer();
-        const { result } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-        expect(JSON.stringify(result.rows)).toContain(JSON.stringify(account).slice(1, -1));
-      }
+      const path = n % 2 ? '/v1/campaigns/breakdowns/device_creative' : '/v1/ad_units/breakdowns/site';
+      const response = await service.post(path, account, body);
+      const bytes = await response.arrayBuffer();
+      const { result } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+      expect(JSON.stringify(result.rows)).toContain(JSON.stringify(account).slice(1, -1));
     }
   });
 });
