@@ -5,6 +5,8 @@ export interface Shape {
   /** Rows of a row group. */
   readonly group?: number;
   /** SQL of the row's `number`. */
+  readonly id?: string;
+  /** The same. */
   readonly quantity?: string;
   /** The same. */
   readonly confirmed?: string;
@@ -16,10 +18,12 @@ export async function parquetFile(
   store: Store,
   account: string,
   rows: number,
-  { group = 50_000, quantity = '1', confirmed = 'number % 2 = 0', settings }: Shape = {},
+  shape: Shape = {},
 ): Promise<Buffer> {
+  const { group = 50_000, quantity = '1', confirmed = 'number % 2 = 0', settings } = shape;
+  const { id = "concat({account:String}, '-', toString(number))" } = shape;
   const { stream } = await store.exec({
-    query: `SELECT concat({account:String}, '-', toString(number)) AS event_id,
+    query: `SELECT ${id} AS event_id,
                    toDateTime64('2026-03-01 00:00:00.000', 3, 'UTC') + number % 172800 AS event_time,
                    'impression' AS event_type, {account:String} AS advertiser_id,
                    concat('campaign-', toString(number % 7)) AS campaign_id, toInt64(${quantity}) AS quantity,

@@ -39,24 +39,32 @@ const lines = (count: number, from = 0) =>
     ),
   );
 
+/** So large that it is read piece by piece: its ids do not compress. */
+async function largeFile(): Promise<Buffer> {
+  const id = 'base64Encode(SHA384(concat({account:String}, toString(number))))';
+  const file = await parquetFile(db.store, account, 100_000, { group: 25_000, id });
+  expect(file.length).toBeGreaterThan(4 << 20);
+  return file;
+}
+
 test('what was loaded from disk is known in a bucket, and the other way round; copied and renamed it counts once', async () => {
   const contents = {
     'a.ndjson': lines(30_000),
     'b.ndjson.gz': gzipSync(lines(2_000, 30_000)),
-    'c.parquet': await parquetFile(db.store, `${account}`, 60_000, { group: 20_000 }),
+    'c.parquet': await parquetFile(db.store, `${account}`, 20_000, { group: 10_000 }),
     'd+e f%2B(1)é.ndjson': lines(10, 40_000),
   };
   for (const [name, content] of Object.entries(contents)) await put(name, content);
   const onDisk = await loader.file('a.ndjson', contents['a.ndjson']);
   expect(await loader.ingest(onDisk)).toMatchObject({ code: 0 });
-  expect(await ingest(address(''))).toMatchObject({ files: 4, rows: 62_010, repeated_rows: 30_000 });
-  expect(await ingest(address('*'))).toMatchObject({ files: 4, rows: 0, repeated_rows: 92_010 });
+  expect(await ingest(address(''))).toMatchObject({ files: 4, rows: 22_010, repeated_rows: 30_000 });
+  expect(await ingest(address('*'))).toMatchObject({ files: 4, rows: 0, repeated_rows: 52_010 });
   await put('copies/renamed.ndjson', contents['a.ndjson']);
   await put('copies/d.ndjson', contents['d+e f%2B(1)é.ndjson']);
   expect(await ingest(address('**/*.ndjson'))).toMatchObject({ files: 4, rows: 0, repeated_rows: 60_020 });
   const file = await loader.file('c.parquet', contents['c.parquet']);
-  expect(JSON.parse((await loader.ingest(file)).stdout)).toMatchObject({ rows: 0, repeated_rows: 60_000 });
-  expect(await loader.counted()).toBe(92_010);
+  expect(JSON.parse((await loader.ingest(file)).stdout)).toMatchObject({ rows: 0, repeated_rows: 20_000 });
+  expect(await loader.counted()).toBe(52_010);
 });
 
 test('buckets of Google and containers of Azure are read in the same way', async () => {
@@ -66,10 +74,7 @@ test('buckets of Google and containers of Azure are read in the same way', async
   expect(JSON.parse(google.stdout)).toMatchObject({ files: 1, rows: 3 });
   for (let n = 0; n < 5; n++)
     azure.blobs.set(`${account}/in & out/${n}.ndjson`, Buffer.from(lines(2, n * 10 + 10)));
-  azure.blobs.set(
-    `${account}/big.parquet`,
-    await parquetFile(db.store, account, 400_000, { quantity: '1 + cityHash64(number) % 1000' }),
-  );
+  azure.blobs.set(`${account}/big.parquet`, await largeFile());
   const ingestBlobs = async (
     path: string,
     env: Record<string, string> = { AZURE_STORAGE_SAS_TOKEN: `?${sas}` },
@@ -79,10 +84,10 @@ test('buckets of Google and containers of Azure are read in the same way', async
     return runCommand(args, { ...loader.env(), ...env });
   };
   const all = await ingestBlobs('**');
-  expect(JSON.parse(all.stdout)).toMatchObject({ files: 6, rows: 400_010, repeated_rows: 0 });
+  expect(JSON.parse(all.stdout)).toMatchObject({ files: 6, rows: 100_010, repeated_rows: 0 });
   for (const folder of ['', '/in & out', '/spark.ndjson']) azure.folders.add(account + folder);
   const withFolders = await ingestBlobs('**');
-  expect(JSON.parse(withFolders.stdout)).toMatchObject({ files: 6, rows: 0, repeated_rows: 400_010 });
+  expect(JSON.parse(withFolders.stdout)).toMatchObject({ files: 6, rows: 0, repeated_rows: 100_010 });
   const folder = await ingestBlobs('in & out');
   expect(JSON.parse(folder.stdout)).toMatchObject({ files: 5, rows: 0, repeated_rows: 10 });
   const wrong = await ingestBlobs('*', { AZURE_STORAGE_SAS_TOKEN: sas.replace('hidden', 'wrong') });
@@ -94,12 +99,9 @@ test('buckets of Google and containers of Azure are read in the same way', async
 });
 
 test('the row groups of a Parquet object come over the network once', async () => {
-  await put(
-    'p.parquet',
-    await parquetFile(db.store, account, 400_000, { quantity: '1 + cityHash64(number) % 1000' }),
-  );
+  await put('p.parquet', await largeFile());
   storage.reset();
-  expect(await ingest(address('p.parquet'))).toMatchObject({ rows: 400_000 });
+  expect(await ingest(address('p.parquet'))).toMatchObject({ rows: 100_000 });
   const ranges = storage.asked.flatMap(({ method, headers }) => (method === 'GET' && headers.range) || []);
   // Behind the magic bytes.
   expect(ranges.filter((range) => range.startsWith('bytes=4-'))).toHaveLength(1);
