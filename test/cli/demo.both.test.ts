@@ -66,8 +66,17 @@ const forScripts = async (running: Command, curls: number): Promise<string> => {
 };
 
 test.runIf(!thorough)(
-  'a script finds tokens, links and curl lines that work on standard output, and logs elsewhere',
+  'a port in use is told before anything is loaded; a script finds tokens, links and curl lines that work on standard output, and logs elsewhere',
   async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const PORT = String((other.address() as AddressInfo).port);
+    const refused = await commands.run(['demo'], { DATA_DIR: dataDir, PORT, RECEIVE_PORT: '0' });
+    other.close();
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(`PORT=${PORT}: is in use on 127.0.0.1`);
+    expect(refused.stderr).not.toContain('ClickHouse is empty');
+
     const first = startDemo();
     const url = await listening(first);
     await expectWholeSample();
@@ -118,20 +127,6 @@ test.runIf(!thorough)(
     expect(ended.stdout + ended.stderr).not.toMatch(/is empty|adt_/);
   },
 );
-
-test.runIf(!thorough)('a port in use is told before anything is loaded', async () => {
-  const other = createServer().listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  const PORT = String((other.address() as AddressInfo).port);
-  try {
-    const { code, stderr } = await commands.run(['demo'], { DATA_DIR: dataDir, PORT, RECEIVE_PORT: '0' });
-    expect(code).toBe(1);
-    expect(stderr).toContain(`PORT=${PORT}: is in use on 127.0.0.1`);
-    expect(stderr).not.toContain('ClickHouse is empty');
-  } finally {
-    other.close();
-  }
-});
 
 test.runIf(!thorough)('a store with events of its own is left alone', async () => {
   const line = {
