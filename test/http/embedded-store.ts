@@ -26,9 +26,7 @@ export interface EmbeddedStore {
   expectWholeReports(url: string): Promise<void>;
 }
 
-const rows = 400_000;
-
-export function useEmbeddedStore(): EmbeddedStore {
+export function useEmbeddedStore(rows?: number): EmbeddedStore {
   const commands = useCommands();
   const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-'));
   const dataDir = join(folder, 'data');

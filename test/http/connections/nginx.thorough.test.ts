@@ -5,7 +5,8 @@ import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
 import { type Command, listening, startProcess } from '../../support/process.ts';
 import { useEmbeddedStore } from '../embedded-store.ts';
 
-const db = useEmbeddedStore();
+// There are more buffers on the way through nginx.
+const db = useEmbeddedStore(400_000);
 const { commands, env, enginePid, expectWholeReports } = db;
 const folder = join(db.folder, 'nginx');
 const answer = join(folder, 'answer');
