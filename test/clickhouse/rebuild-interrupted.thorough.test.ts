@@ -7,12 +7,11 @@ import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { embedded, fileOf } from '../support/compiled.ts';
 import { startProcess } from '../support/process.ts';
 import { testSeed as seed, seededRandom, testRounds } from '../support/random.ts';
 import { all, content, emptyBeforeEach, generate, run, staging } from '../support/rebuilt.ts';
-import { useStore } from '../support/store.ts';
+import { createMigrated, useStore } from '../support/store.ts';
 
 const db = useStore();
 emptyBeforeEach(db);
@@ -50,9 +49,7 @@ test(`a server that is killed while a rollup is exchanged comes back with whole 
   const dataDir = await mkdtemp(join(tmpdir(), 'adtally-killed-'));
   const withServer = async (work: (store: Store, pid: number) => Promise<void>) => {
     const lease = await (await embedded()).acquireEmbedded(dataDir);
-    const address = { ...lease.address, database: 'killed' };
-    await migrate(address);
-    const store = connect(address);
+    const store = connect({ ...lease.address, database: 'killed' });
     const { pid } = JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8'));
     await work(store, pid).finally(() => store.close());
     await lease.release();
@@ -60,6 +57,7 @@ test(`a server that is killed while a rollup is exchanged comes back with whole 
   try {
     let before: unknown[] = [];
     await withServer(async (store) => {
+      await createMigrated(store.address);
       await generate(store, 20_000);
       before = await content(store);
     });

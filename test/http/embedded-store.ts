@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { embedded } from '../support/compiled.ts';
 import { type EngineOfFile, engineIn } from '../support/embedded-processes.ts';
 import { type Commands, listening, openReport, useCommands } from '../support/process.ts';
+import { createMigrated } from '../support/store.ts';
 import { reportsRunning } from './report-statements.ts';
 
 /** An embedded store of its own with one large account, and what services on it need. */
@@ -36,7 +36,7 @@ export function useEmbeddedStore(rows?: number): EmbeddedStore {
   beforeAll(async () => {
     const lease = await (await embedded()).acquireEmbedded(dataDir);
     const address = { ...lease.address, database: 'adtally' };
-    await migrate(address);
+    await createMigrated(address);
     const store = connect(address);
     await insertLarge(store, ['large'], rows);
     token = await createToken(store, { account: 'large', label: '' });

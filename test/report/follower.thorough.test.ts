@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
@@ -19,7 +18,7 @@ import { embedded } from '../support/compiled.ts';
 import { type EventLine, event, loadRows, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { seededRandom, testRounds, testSeed } from '../support/random.ts';
-import { type TestStore, useStore } from '../support/store.ts';
+import { createMigrated, type TestStore, useStore } from '../support/store.ts';
 
 interface FollowerRun {
   readonly seed: number;
@@ -354,7 +353,7 @@ if (Number(process.env.TEST_SHARDS ?? 1) > 1) {
       folder = await mkdtemp(join(tmpdir(), 'adtally-followed-'));
       lease = await (await embedded()).acquireEmbedded(join(folder, 'data'));
       const address = { ...lease.address, database: 'adtally' };
-      await migrate(address);
+      await createMigrated(address);
       store = connect(address);
     });
     afterAll(async () => {

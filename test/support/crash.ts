@@ -7,13 +7,13 @@ import { gzipSync } from 'node:zlib';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { avroFile, recordOf } from './avro.ts';
 import { embedded, startOf } from './compiled.ts';
 import { type EventLine, ndjson } from './events.ts';
 import { type Command, environmentOf, startProcess } from './process.ts';
 import { seededRandom } from './random.ts';
+import { createMigrated } from './store.ts';
 
 /** Files to load and what they come to, counted line by line. */
 export interface Input {
@@ -111,7 +111,7 @@ export async function crashRounds({ victims, seed, events, onRound }: CrashRun):
     // Round 0 is not disturbed: it shows how long a load takes.
     for (const [round, victim] of [undefined, ...victims].entries()) {
       const address = { ...lease.address, database: `crash_${randomBytes(4).toString('hex')}` };
-      await migrate(address);
+      await createMigrated(address);
       const startedAt = performance.now();
       const killAfterMs = victim && fullMs * (0.1 + 0.95 * random());
       const attempts = await loadUntilDone(address, input.files, victim, killAfterMs, dataDir);

@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from '../../clickhouse/client.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { embedded, localCluster } from './compiled.ts';
 import type { Command, Ended } from './process.ts';
 import type { Dice } from './round-files.ts';
+import { createMigrated } from './store.ts';
 
 /** A new store of its own engine, or of several. */
 export interface KillableStore {
@@ -26,7 +26,7 @@ export function startKillable(shards: number, dataDir: string): Promise<Killable
 async function startEngine(dataDir: string, database: string): Promise<KillableStore> {
   const lease = await (await embedded()).acquireEmbedded(dataDir);
   const address = { ...lease.address, database };
-  await migrate(address);
+  await createMigrated(address);
   const killEngine = async () => {
     // The engine of the file may be gone: it is just restarting.
     send(JSON.parse(await readFile(join(dataDir, 'clickhouse.json'), 'utf8')), 'SIGKILL');

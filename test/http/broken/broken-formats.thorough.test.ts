@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connect, type Store } from '../../../clickhouse/client.ts';
-import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { reportFormats } from '../../../src/report/formats.ts';
 import { embedded } from '../../support/compiled.ts';
 import { engineIn } from '../../support/embedded-processes.ts';
 import { type Command, listening, useCommands } from '../../support/process.ts';
+import { createMigrated } from '../../support/store.ts';
 import { reportsRunning } from '../report-statements.ts';
 
 const commands = useCommands();
@@ -38,7 +38,7 @@ let token: string;
 beforeAll(async () => {
   const lease = await (await embedded()).acquireEmbedded(dataDir);
   const address = { ...lease.address, database: 'adtally' };
-  await migrate(address);
+  await createMigrated(address);
   const store = connect(address);
   await store.command({
     query: `INSERT INTO campaigns_device_creative_date (account_id, day, campaign_id, device, creative_id, impressions)

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { connect } from '../../../clickhouse/client.ts';
-import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import { embedded } from '../../support/compiled.ts';
 import { counted, eventsFile, underWay } from '../../support/load-under-way.ts';
 import { useCommands } from '../../support/process.ts';
+import { createMigrated } from '../../support/store.ts';
 
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-stores-'));
@@ -16,7 +16,7 @@ test('a load rides through the end and the restart of the embedded ClickHouse', 
   const dataDir = join(folder, 'data');
   const lease = await (await embedded()).acquireEmbedded(dataDir);
   const address = { ...lease.address, database: 'adtally' };
-  await migrate(address);
+  await createMigrated(address);
   const store = connect(address);
   try {
     const path = eventsFile(folder, 'restarted', 20_000);
