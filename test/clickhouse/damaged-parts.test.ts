@@ -1,19 +1,22 @@
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { damagedParts, requireWholeTable } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { event, ndjson } from '../support/events.ts';
 import { listening, useCommands } from '../support/process.ts';
 import { metric } from '../support/service.ts';
+import { createMigrated } from '../support/store.ts';
 
 const commands = useCommands();
+const run = useCommandRunners();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-damaged-'));
 afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 const env = { DATA_DIR: join(folder, 'data'), PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
@@ -29,7 +32,7 @@ const fileOf = (month: string) => join(folder, `${month}.ndjson`);
 beforeAll(async () => {
   lease = await (await embedded()).acquireEmbedded(env.DATA_DIR);
   const address = { ...lease.address, database: 'adtally' };
-  await migrate(address);
+  await createMigrated(address);
   store = connect(address);
   token = await createToken(store, { account: 'advertiser', label: '' });
   for (const [n, month] of months.entries()) {
@@ -46,7 +49,7 @@ afterAll(async () => {
   await lease.release();
 });
 
-const adtally = (...args: string[]) => commands.run(args, env);
+const adtally = (...args: string[]) => run(args, env);
 async function done(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await adtally(...args);
   expect(code, stderr).toBe(0);
@@ -130,6 +133,7 @@ async function untilRefused(ask: () => ReturnType<typeof post>, before: unknown)
     const { status, answer } = await ask();
     if (status === 200) expect({ status, answer }).toEqual(before);
     else if (JSON.stringify(answer).includes('figures_damaged')) return { status, answer };
+    await delay(50);
   }
 }
 
