@@ -12,7 +12,7 @@ const inBothModes = 'test/**/*.both.test.ts';
  */
 const longest = [
   ...['cluster-oracle', 'killed-commands', 'as-of-moment', 'cluster-crash', 'options', 'unload'],
-  ...['cluster-explain', 'truth', 'cluster-replace', 'replace', 'reconcile', 'dedupe', 'bench'],
+  ...['cluster', 'cluster-explain', 'truth', 'cluster-replace', 'replace', 'reconcile', 'dedupe', 'bench'],
 ];
 
 class LongestFirst extends BaseSequencer {

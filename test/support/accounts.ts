@@ -3,6 +3,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { type EventLine, event } from './events.ts';
 import { answer, lines, type Oracle, paths, type Range } from './oracle.ts';
 import type { TestService } from './service.ts';
+import type { TestStore } from './store.ts';
 
 export const year: Range = { start: '2026-01-01', end: '2026-12-31' };
 
@@ -45,6 +46,27 @@ export async function homes(store: Store): Promise<Map<string, number>> {
     'SELECT DISTINCT account_id AS account, _shard_num AS shard FROM campaigns_date',
   );
   return new Map(rows.map(({ account, shard }) => [account, shard]));
+}
+
+/** The shards that were asked for a rollup by reports of an account: of each report a list. */
+export async function askedShards(test: TestStore, account: string, rollup: string): Promise<number[][]> {
+  const initial = new Map<string, Set<number>>();
+  for (const [n, shard] of test.shards.entries()) {
+    await shard.command({ query: 'SYSTEM FLUSH LOGS' });
+    const queries = await select<{ id: string; first: number; rows: number }>(
+      shard,
+      `SELECT initial_query_id AS id, is_initial_query AS first, toUInt32(read_rows) AS rows FROM system.query_log
+       WHERE type = 'QueryFinish' AND position(query, {account:String}) > 0 AND position(query, {rollup:String}) > 0
+         AND position(query, 'query_log') = 0`,
+      { account: `'${account}'`, rollup },
+    );
+    for (const { id, first } of queries) {
+      const shards = initial.get(id) ?? new Set();
+      initial.set(id, shards);
+      if (!first) shards.add(n + 1);
+    }
+  }
+  return [...initial.values()].map((shards) => [...shards].sort());
 }
 
 /** Every report of these accounts equals the recount. */

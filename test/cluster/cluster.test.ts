@@ -1,20 +1,109 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
+import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { migrate, pendingMigrations } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
+import { growCluster, placeAccount } from '../../clickhouse/placement/place-account.ts';
 import { readSettings, writeSettings } from '../../clickhouse/settings.ts';
+import { requestLimits } from '../../src/accounts/own-settings.ts';
+import { hashToken, listTokens, newToken, revokeTokens } from '../../src/accounts/tokens.ts';
+import { askedShards, events, homes, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
+import { load } from '../support/events.ts';
 import { adtally, makeNewer } from '../support/killed-commands.ts';
+import { answer } from '../support/oracle.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
+import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
 const test = useClusterStore(cluster, 'Europe/Vienna');
+const service = useService(test);
 const commands = useCommands();
+const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
+beforeAll(() => load(test.store, events(accounts, 1_200), 50_000));
+
+const statusWith = async (token: string) =>
+  (await service.post('/v1/campaigns', 'usual', {}, { authorization: `Bearer ${token}` })).status;
+
+it('a row that only one node has, from a clock that is ahead, is replaced on all nodes, whichever is asked', async () => {
+  const [first, second] = cluster.nodes.map((node) => connect(addressOf(node, test.address.database)));
+  if (!first || !second) throw new Error('there are three nodes');
+  try {
+    const usual = await service.token('usual');
+    const token = newToken();
+    await second.command({
+      query: `INSERT INTO tokens (id, account_id, hash, label, created_at, version)
+              SELECT 'ahead', 'ahead', {hash:String}, '', now64(3), now64(6) + INTERVAL 10 MINUTE`,
+      query_params: { hash: hashToken(token) },
+    });
+    await second.command({
+      query:
+        "INSERT INTO account_limits (account_id, requests, version) SELECT 'ahead', 7, now64(6) + INTERVAL 10 MINUTE",
+    });
+    await expect.poll(() => statusWith(token), { timeout: 5_000 }).toBe(400);
+    expect(await statusWith(usual)).toBe(400);
+    expect(await revokeTokens(first, { account: 'ahead' })).toEqual(['ahead']);
+    expect(await revokeTokens(first, { account: 'usual' })).toHaveLength(1);
+    await requestLimits.set(first, 'ahead', 9);
+    for (const node of [first, second]) {
+      expect((await listTokens(node)).filter(({ revoked }) => revoked === null)).toEqual([]);
+      expect(await requestLimits.list(node)).toMatchObject([{ account: 'ahead', value: 9 }]);
+    }
+    const statuses = () => Promise.all([token, usual].map(statusWith));
+    await expect.poll(statuses, { timeout: 5_000 }).toEqual([401, 401]);
+  } finally {
+    await Promise.all([first.close(), second.close()]);
+  }
+});
+
+it('a report asks the shard of its account and no other', async () => {
+  const home = await homes(test.store);
+  expect(new Set(home.values())).toEqual(new Set([1, 2, 3]));
+  for (const account of accounts) {
+    await answer(service, '/v1/campaigns/breakdowns/device', account, year);
+    expect(await askedShards(test, account, 'campaigns_device_date'), account).toEqual([[home.get(account)]]);
+  }
+});
+
+it('an account whose events were all taken back is asked for on all shards', async () => {
+  await test.store.command({
+    query:
+      "INSERT INTO ad_units_changes (account_id, day, changed_at) VALUES ('emptied', '2026-01-01', now64(6))",
+  });
+  expect(await placeAccount(test.store, catalog, { account: 'emptied', shards: [1] })).toBe(true);
+  expect(await placeAccount(test.store, catalog, { account: 'unknown', shards: [1] })).toBe(false);
+});
+
+it('places nothing while a chunk is in doubt, nor on a shard that is not there', async () => {
+  const to = (shards: number[]) => placeAccount(test.store, catalog, { account: 'giant', shards });
+  await expect(to([4])).rejects.toThrow('there is no shard 4: adtally has shards 1 to 3');
+  await Promise.all(
+    test.shards.map((shard) =>
+      shard.command({
+        query: 'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE true',
+        clickhouse_settings: { mutations_sync: '2' },
+      }),
+    ),
+  );
+  await expect(to([1])).rejects.toThrow(/load \d{14}-\w+ was interrupted.*Load the file again first/);
+  await expect(growCluster(test.store, catalog)).rejects.toThrow(/was interrupted/);
+});
+
+it('verify names an account with rows where no report looks', async () => {
+  await test.shards[0]?.command({
+    query: `INSERT INTO campaigns_date (account_id, day, campaign_id)
+            SELECT concat('lost-', toString(number)), '2027-01-01', 'c' FROM numbers(20)`,
+  });
+  const { differences } = await verifyRollups(test.store, catalog, { from: '2027-01-01', to: '2027-01-01' });
+  const found = differences.filter(({ measure }) => measure === 'shard');
+  expect(found.length).toBeGreaterThan(5);
+  expect(found[0]).toMatchObject({ table: 'campaigns_date', day: '2027-01-01', rollup: '1' });
+});
 
 it('every node gets the same schema, in the time zone of the cluster, whichever node is asked', async () => {
   const { database } = test.store.address;
