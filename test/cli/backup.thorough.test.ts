@@ -6,12 +6,14 @@ import { connect } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
 import { useCommands } from '../support/process.ts';
 
 const commands = useCommands();
+const run = useCommandRunners();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-backup-'));
 afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 
@@ -22,7 +24,7 @@ beforeAll(async () => {
   lease = await (await embedded()).acquireEmbedded(env.DATA_DIR);
 });
 afterAll(() => lease.release());
-const adtally = (...args: string[]) => commands.run(args, env);
+const adtally = (...args: string[]) => run(args, env);
 async function done(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await adtally(...args);
   expect(code, stderr).toBe(0);
@@ -101,10 +103,10 @@ test('a backup that cannot be read, or is not there, leaves everything as it was
 test('a backup that does not fit leaves everything as it was', async () => {
   const other = join(folder, 'vienna.tar.zst');
   const vienna = { DATA_DIR: join(folder, 'vienna'), REPORT_TIMEZONE: 'Europe/Vienna' };
-  const made = await commands.run(['migrate'], vienna);
+  const made = await run(['migrate'], vienna);
   expect(made.code, made.stderr).toBe(0);
-  expect((await commands.run(['backup', other], vienna)).code).toBe(0);
-  const refused = await commands.run(['restore', other, '--replace'], { ...env, REPORT_TIMEZONE: 'UTC' });
+  expect((await run(['backup', other], vienna)).code).toBe(0);
+  const refused = await run(['restore', other, '--replace'], { ...env, REPORT_TIMEZONE: 'UTC' });
   expect(refused).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('nothing was restored: the database has what it had before'),
@@ -205,7 +207,7 @@ test('after a restore moments before the backup can be told, and those between t
 test('a backup of one database is not disturbed by that of another in the same folder, which waits for it', async () => {
   const ofOther = { ...env, CLICKHOUSE_DATABASE: 'other' };
   await done('migrate');
-  const made = await commands.run(['migrate'], ofOther);
+  const made = await run(['migrate'], ofOther);
   expect(made.code, made.stderr).toBe(0);
   const store = connect({ ...lease.address, database: 'adtally' });
   const held = heldAt(store, /INSERT INTO incoming/);
