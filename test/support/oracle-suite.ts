@@ -68,7 +68,7 @@ export function recountRandomEvents(
       }
       for (let from = 0; from < events.length; from += 1000) {
         const some = events.slice(from, from + 1000);
-        await load(test.store, some, 50_000);
+        await load(test.store, some, 100_000);
         oracle.load(some);
       }
       for (const list of ['campaigns', 'creatives', 'ad_units', 'sites'] as const) {
