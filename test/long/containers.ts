@@ -7,7 +7,7 @@ import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { startContainers } from '../support/containers.ts';
 import { event, load } from '../support/events.ts';
-import { nameIds, recountRandomEvents } from '../support/oracle-suite.ts';
+import { recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
 let started: Cluster;
@@ -28,7 +28,7 @@ const cluster: Cluster = {
 const useStore = (reportTimezone?: string) => useClusterStore(cluster, reportTimezone);
 
 recountRandomEvents(useStore, [1]);
-nameIds(useStore);
+recountInNewYork(useStore, somePairs);
 
 it('a replica that is killed during a load is caught up, and every event is counted once', async () => {
   const [first, second, third] = cluster.nodes;

@@ -1,5 +1,5 @@
 import { thorough } from '../support/mode.ts';
-import { nameIds, recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
+import { recountInNewYork, recountRandomEvents, somePairs } from '../support/oracle-suite.ts';
 import { testSeed } from '../support/random.ts';
 import { useStore } from '../support/store.ts';
 
@@ -9,5 +9,4 @@ if (thorough) {
 } else {
   recountRandomEvents(useStore, [1], somePairs);
   recountInNewYork(useStore, (path) => somePairs(path).filter((_, n) => n % 4 === path % 4));
-  nameIds(useStore);
 }

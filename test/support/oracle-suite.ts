@@ -130,7 +130,7 @@ export function recountRandomEvents(
   });
 }
 
-/** Days in another time zone. */
+/** Days in another time zone, and names of ids. */
 export function recountInNewYork(useStore: UseStore, asked: Asking = everyPair): void {
   describe('a store that takes its days in America/New_York', () => {
     const test = useStore('America/New_York');
@@ -168,32 +168,24 @@ export function recountInNewYork(useStore: UseStore, asked: Asking = everyPair):
       expect(timestamp(new Date('2026-03-08T06:59:59Z'))).toBe('2026-03-08 01:59:59 EST');
       expect(timestamp(new Date('2026-03-08T07:00:00Z'))).toBe('2026-03-08 03:00:00 EDT');
     });
-  });
-}
 
-/** Names of ids. */
-export function nameIds(useStore: UseStore): void {
-  describe('names', () => {
-    const test = useStore();
-    const service = useService(test);
-    const path = '/v1/campaigns/breakdowns/creative';
-    const shown = async () => {
-      const { rows } = await answer(service, path, 'advertiser', everything);
-      return rows.map((row) => `${row.campaign}|${row.creative_headline}|${row.creative_id}`);
-    };
-
-    it('show the id until one is loaded, then the last one loaded, by file and by line', async () => {
-      await load(test.store, [event({ creative_id: 'a' }), event({ site_id: 's' })]);
+    it('shows ids until a name is loaded, then the last one loaded, by file and by line', async () => {
+      const sides = { advertiser_id: 'named', publisher_id: 'named' };
+      const shown = async () => {
+        const { rows } = await answer(service, '/v1/campaigns/breakdowns/creative', 'named', everything);
+        return rows.map((row) => `${row.campaign}|${row.creative_headline}|${row.creative_id}`);
+      };
+      await load(test.store, [event({ ...sides, creative_id: 'a' }), event({ ...sides, site_id: 's' })]);
       expect(await shown()).toEqual(['campaign||', 'campaign||a']);
-      await loadRows(test.store, 'campaigns', [['advertiser', 'campaign', 'First']]);
-      await loadRows(test.store, 'creatives', [['advertiser', 'a', 'Headline']]);
+      await loadRows(test.store, 'campaigns', [['named', 'campaign', 'First']]);
+      await loadRows(test.store, 'creatives', [['named', 'a', 'Headline']]);
       expect(await shown()).toEqual(['First||', 'First|Headline|a']);
-      const renamed = Array.from({ length: 2000 }, (_, n) => ['advertiser', 'campaign', `Name ${n}`]);
+      const renamed = Array.from({ length: 2000 }, (_, n) => ['named', 'campaign', `Name ${n}`]);
       await loadRows(test.store, 'campaigns', renamed);
       expect(await shown()).toEqual(['Name 1999||', 'Name 1999|Headline|a']);
-      await loadRows(test.store, 'campaigns', [['advertiser', 'campaign', 'First']]);
+      await loadRows(test.store, 'campaigns', [['named', 'campaign', 'First']]);
       expect(await shown()).toEqual(['First||', 'First|Headline|a']);
-      const sites = await answer(service, '/v1/ad_units/breakdowns/site', 'publisher', everything);
+      const sites = await answer(service, '/v1/ad_units/breakdowns/site', 'named', everything);
       expect(sites.rows.map(({ site }) => site)).toEqual(['', 's']);
     });
   });
