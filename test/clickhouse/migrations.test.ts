@@ -13,6 +13,7 @@ import { readSettings, writeSettings } from '../../clickhouse/settings.ts';
 import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
+import { createMigrated } from '../support/store.ts';
 
 const known = await readMigrations();
 const all = known.map(({ name }) => name);
@@ -69,7 +70,7 @@ async function expectWhole(): Promise<void> {
 }
 
 it('tries who reads names before it replaces a dictionary', async () => {
-  await migrate(address, undefined, { renewDictionaries: true });
+  await createMigrated(address);
   const before = await schema();
   const mistyped = { renewDictionaries: true, names: { user: 'nobody', password: 'mistyped' } };
   await expect(migrate(address, undefined, mistyped)).rejects.toThrow(
@@ -108,11 +109,6 @@ describe('migrate', () => {
     expect(await select(store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 1 }]);
   });
 
-  it('of several calls at once ends in one whole schema', async () => {
-    await Promise.all([migrate(address), migrate(address), migrate(address)]);
-    await expectWhole();
-  });
-
   it('waits for a process that migrates, and goes on with what it left when it is killed', async () => {
     const killed = spawnMigrate({ CLICKHOUSE_URL: way.url });
     await vi.waitUntil(() => held, { timeout: 60_000, interval: 20 });
@@ -133,7 +129,7 @@ describe('migrate', () => {
   });
 
   it('refuses a store on which a migration was applied that has been edited since', async () => {
-    await migrate(address);
+    await createMigrated(address);
     const [first] = all;
     await command(`INSERT INTO migrations (version, name, checksum) VALUES (1, '${first}', 'other')`);
     const message = `migration ${first} was edited after it was applied: restore the file and put the change into a new one`;
@@ -142,7 +138,7 @@ describe('migrate', () => {
   });
 
   it('refuses a store that is newer, and leaves it as it is', async () => {
-    await migrate(address);
+    await createMigrated(address);
     await command(`INSERT INTO migrations (version, name, checksum) VALUES (9000, '9000_future', 'other')`);
     await command('DROP TABLE tokens SYNC');
     const before = await schema();
@@ -171,7 +167,8 @@ describe('the report time zone', () => {
     expect(await requireTimezone(store)).toBe('America/New_York');
   });
 
-  it('of a store cannot be changed by another REPORT_TIMEZONE', async () => {
+  it('of a store is not changed by another REPORT_TIMEZONE, compared by check, and not guessed', async () => {
+    await expect(requireTimezone(store)).rejects.toThrow('has no settings: run adtally migrate');
     await migrate(address, 'America/New_York');
     const message =
       'REPORT_TIMEZONE=Europe/Vienna: the store was created with America/New_York, which cannot change; unset REPORT_TIMEZONE or use a new store';
@@ -181,6 +178,20 @@ describe('the report time zone', () => {
     expect(code).toBe(1);
     expect(said).toContain(message);
     expect(await timezone()).toBe('America/New_York');
+
+    // By which days are computed, columns tell.
+    await writeSettings(store, { timezone: 'Europe/Vienna', cluster: '', shards: 1 });
+    expect(await checkSchema(store, catalog)).toEqual(
+      ['events', 'incoming_staging'].map(
+        (table) =>
+          `${table}: column day is toDate(event_time, 'America/New_York'), the settings want toDate(event_time, 'Europe/Vienna')`,
+      ),
+    );
+
+    await command('DROP TABLE settings SYNC');
+    await expect(requireTimezone(store)).rejects.toThrow('restore a backup if it has events');
+    await expect(migrate(address)).rejects.toThrow('restore a backup if it has events');
+    expect(await checkSchema(store, catalog)).toEqual([expect.stringMatching(/^settings: /)]);
   });
 
   it('of a new store is refused where ClickHouse spells it otherwise, and is then not decided', async () => {
@@ -203,6 +214,7 @@ describe('the report time zone', () => {
     expect(runs.map(({ status }) => status)).toEqual(
       zones.map((zone) => (zone === stored ? 'fulfilled' : 'rejected')),
     );
+    await expectWhole();
   });
 
   it('of a first run that was interrupted is that of what it made, whatever the next run is told', async () => {
@@ -216,31 +228,11 @@ describe('the report time zone', () => {
     expect(await schema()).toEqual(whole);
     await expectWhole();
   });
-
-  it('that the settings tell and by which days are computed are compared by check', async () => {
-    await migrate(address, 'America/New_York');
-    await writeSettings(store, { timezone: 'Europe/Vienna', cluster: '', shards: 1 });
-    expect(await checkSchema(store, catalog)).toEqual(
-      ['events', 'incoming_staging'].map(
-        (table) =>
-          `${table}: column day is toDate(event_time, 'America/New_York'), the settings want toDate(event_time, 'Europe/Vienna')`,
-      ),
-    );
-  });
-
-  it('is not guessed where the settings are lost', async () => {
-    await expect(requireTimezone(store)).rejects.toThrow('has no settings: run adtally migrate');
-    await migrate(address, 'America/New_York');
-    await command('DROP TABLE settings SYNC');
-    await expect(requireTimezone(store)).rejects.toThrow('restore a backup if it has events');
-    await expect(migrate(address)).rejects.toThrow('restore a backup if it has events');
-    expect(await checkSchema(store, catalog)).toEqual([expect.stringMatching(/^settings: /)]);
-  });
 });
 
 describe('pendingMigrations', () => {
   it('lists what a store still needs, in order', async () => {
-    await migrate(address);
+    await createMigrated(address);
     await command('ALTER TABLE migrations DELETE WHERE version IN (2, 5) SETTINGS mutations_sync = 1');
     expect((await pendingMigrations(store)).map(({ version }) => version)).toEqual([2, 5]);
   });
