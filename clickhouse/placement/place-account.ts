@@ -90,8 +90,9 @@ export async function growCluster(
   });
   await reloadDictionary(store, 'placement');
   const keys = await shardingKeys({ ...sharding, shards: to });
+  // Not between nodes: where some have the new keys and others the old ones, loads and reports go wrong.
+  requireAlone?.();
   await onNodes(store, layout.nodes, store.address.database, async (node) => {
-    requireAlone?.();
     for (const [table, key] of keys) {
       await node.command({ query: distributedTable(table, key, layout) });
     }
