@@ -66,7 +66,7 @@ export function launchEngine(dataDir: string, options: EngineOptions): Engine {
       SHARED_PORT: options.native ? '0' : '1',
     },
   });
-  // It comes after the throw.
+  // Node also emits the failure, after the throw below; unheard, it would end the supervisor.
   child.on('error', () => undefined);
   if (child.pid === undefined) throw new Error('the ClickHouse process could not be started');
   // The pipe fails when the engine is already gone, which `exited` reports.

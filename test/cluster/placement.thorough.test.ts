@@ -1,4 +1,4 @@
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
@@ -6,24 +6,15 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { placeAccount } from '../../clickhouse/placement/place-account.ts';
 import { AccountPlacements } from '../../src/http/report/account-placements.ts';
-import { askedShards, events, expectRecount } from '../support/accounts.ts';
+import { askedShards, events, expectRecount, useRecounted } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
-import { type EventLine, load } from '../support/events.ts';
-import { Oracle } from '../support/oracle.ts';
 import { useService } from '../support/service.ts';
 import { useClusterStore } from '../support/store.ts';
 
 const cluster = useCluster(3);
 const test = useClusterStore(cluster);
 const service = useService(test);
-const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
-const oracle = new Oracle();
-const loadBoth = async (some: EventLine[]) => {
-  await load(test.store, some, 50_000);
-  oracle.load(some);
-};
-
-beforeAll(() => loadBoth(events(accounts, 1_200)));
+const { accounts, oracle, loadBoth } = useRecounted(test);
 
 it('an account that is too large for a shard is spread over several, and its reports are whole', async () => {
   await loadBoth(events(['giant', ...accounts], 600, 10_000));

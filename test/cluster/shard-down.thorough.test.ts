@@ -1,18 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
 import { revokeToken } from '../../src/operations/access.ts';
 import { perform } from '../../src/operations/operation.ts';
-import { events, expectRecount, homes, year } from '../support/accounts.ts';
+import { expectRecount, homes, useRecounted, year } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
-import { type EventLine, event, load, ndjson } from '../support/events.ts';
-import { Oracle } from '../support/oracle.ts';
+import { event, load, ndjson } from '../support/events.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
@@ -135,14 +134,7 @@ describe('reports', () => {
   const test = useClusterStore(cluster);
   const service = useService(test);
   const commands = useCommands();
-  const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
-  const oracle = new Oracle();
-  const loadBoth = async (some: EventLine[]) => {
-    await load(test.store, some, 50_000);
-    oracle.load(some);
-  };
-
-  beforeAll(() => loadBoth(events(accounts, 1_200)));
+  const { accounts, oracle } = useRecounted(test);
 
   const post = async (base: string, path: string, account: string): Promise<Response> =>
     fetch(`${base}${path}`, {

@@ -1,7 +1,7 @@
-import { expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { type EventLine, event } from './events.ts';
-import { answer, lines, type Oracle, paths, type Range } from './oracle.ts';
+import { type EventLine, event, load } from './events.ts';
+import { answer, lines, Oracle, paths, type Range } from './oracle.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 
@@ -53,9 +53,9 @@ export async function askedShards(test: TestStore, account: string, rollup: stri
   const initial = new Map<string, Set<number>>();
   for (const [n, shard] of test.shards.entries()) {
     await shard.command({ query: 'SYSTEM FLUSH LOGS' });
-    const queries = await select<{ id: string; first: number; rows: number }>(
+    const queries = await select<{ id: string; first: number }>(
       shard,
-      `SELECT initial_query_id AS id, is_initial_query AS first, toUInt32(read_rows) AS rows FROM system.query_log
+      `SELECT initial_query_id AS id, is_initial_query AS first FROM system.query_log
        WHERE type = 'QueryFinish' AND position(query, {account:String}) > 0 AND position(query, {rollup:String}) > 0
          AND position(query, 'query_log') = 0`,
       { account: `'${account}'`, rollup },
@@ -67,6 +67,18 @@ export async function askedShards(test: TestStore, account: string, rollup: stri
     }
   }
   return [...initial.values()].map((shards) => [...shards].sort());
+}
+
+/** Twelve accounts with events, so that every shard has some, and an oracle that has the same. */
+export function useRecounted(test: TestStore) {
+  const accounts = Array.from({ length: 12 }, (_, n) => `account-${n}`);
+  const oracle = new Oracle();
+  const loadBoth = async (some: EventLine[]) => {
+    await load(test.store, some, 50_000);
+    oracle.load(some);
+  };
+  beforeAll(() => loadBoth(events(accounts, 1_200)));
+  return { accounts, oracle, loadBoth };
 }
 
 /** Every report of these accounts equals the recount. */

@@ -60,7 +60,7 @@ export async function compile(): Promise<{ remove(): Promise<void> }> {
  * engines that are started from now on do not: the statements of the tests each run on a few rows.
  */
 export async function interpretExpressions(): Promise<void> {
-  const added = join(compiledFolder('an engine'), 'clickhouse/config/embedded.d');
+  const added = join(compiledFolder('the engine'), 'clickhouse/config/embedded.d');
   await mkdir(added);
   await writeFile(join(added, 'tests.xml'), interpreting);
 }
@@ -78,7 +78,7 @@ export function compileAs(path: string, source: string): void {
 
 function compiledFolder(what: string): string {
   const folder = process.env[variable];
-  if (!folder) throw new Error(`nothing is compiled in which ${what} could be another one`);
+  if (!folder) throw new Error(`${what} cannot be changed before adtally is compiled`);
   return folder;
 }
 
