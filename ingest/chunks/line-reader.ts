@@ -219,7 +219,9 @@ export class LineReader {
   async #fill(size: number): Promise<void> {
     while (this.#end - this.#begin < size && !this.#ended) {
       if (this.#end === this.#memory.bytes.length) {
-        this.#end = this.#memory.move(this.#begin, this.#end, Math.max(size, this.#wanted(size)));
+        const wanted = Math.max(size, this.#wanted(size));
+        const isThere = this.#source.size !== undefined;
+        this.#end = this.#memory.move(this.#begin, this.#end, wanted, isThere);
         this.#begin = 0;
       }
       const bytes = await this.#source.read(this.#memory.bytes.subarray(this.#end));

@@ -4,7 +4,7 @@ interface Block {
   held: number;
 }
 
-/** Enough for most small files. */
+/** Enough for most small files, where it is not known how much there is to read. */
 const firstBytes = 2 << 20;
 const nothing = Buffer.alloc(0);
 
@@ -36,14 +36,16 @@ export class ReadMemory {
   }
 
   /**
-   * Moves the bytes from `begin` to `end` to the beginning of other memory, which grows with what there is to read.
+   * Moves the bytes from `begin` to `end` to the beginning of other memory.
    * @param wanted how much it is to hold in the end
+   * @param isThere so much is there to be read; otherwise the memory grows with what is
    * @returns how many bytes were moved
    */
-  move(begin: number, end: number, wanted: number): number {
+  move(begin: number, end: number, wanted: number, isThere: boolean): number {
     this.#wanted = Math.max(this.#wanted, wanted);
     const old = this.#block;
-    const length = Math.min(this.#wanted, Math.max(firstBytes, 2 * old.bytes.length));
+    const grown = Math.min(this.#wanted, Math.max(firstBytes, 2 * old.bytes.length));
+    const length = isThere ? this.#wanted : grown;
     const spare = this.#spare.findIndex(({ bytes }) => bytes.length >= length);
     this.#block = this.#spare.splice(spare, spare < 0 ? 0 : 1)[0] ?? {
       bytes: Buffer.allocUnsafe(length),

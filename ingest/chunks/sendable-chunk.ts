@@ -59,8 +59,6 @@ export interface ReadOptions {
   readonly reading: FileReading;
   /** What a chunk of text or Avro may have; absent: what is fastest. */
   readonly chunkBytes?: number | undefined;
-  /** What of a file that can be read again is looked at at a time; absent: that of production. */
-  readonly pieceBytes?: number;
   readonly onBytes: (bytes: number) => void;
   /** Ends the reading, with an AbortError. */
   readonly signal?: AbortSignal;

@@ -21,7 +21,7 @@ export interface FileLoadOptions
 }
 
 /** A file of at most this size is loaded beside others. It is one piece: see `pieceBytes`. */
-export const smallFileBytes = 4 << 20;
+const smallFileBytes = 4 << 20;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 256;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */

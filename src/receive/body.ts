@@ -31,12 +31,16 @@ export async function readBody(
   const { headers } = incoming;
   const compression = codings[(headers['content-encoding'] ?? 'identity').trim().toLowerCase()];
   if (!compression) throw unknownCoding('the body is packed in a way that is not known');
-  if (Number(headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
+  const size = Number(headers['content-length'] ?? 0);
+  if (size > maxBodyBytes) throw tooLarge();
   if (/^100-continue$/i.test(headers.expect ?? '') && incoming.httpVersion !== '1.0')
     outgoing.writeContinue();
   try {
     const arriving = incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    const body = await held(compression === 'none' ? arriving : unpack(arriving, compression), place);
+    const body =
+      compression === 'none' && size > 0
+        ? await ofSize(size, arriving, place)
+        : await held(compression === 'none' ? arriving : unpack(arriving, compression), place);
     if (packingMark(body) !== 'none')
       throw unknownCoding('the body is packed: Content-Encoding has to say how');
     return body;
@@ -50,6 +54,17 @@ export async function readBody(
     const left = incoming.destroyed && !incoming.complete;
     throw left || error instanceof Problem ? error : fileError('the body', error);
   }
+}
+
+/** In memory of its size from the beginning: joining the pieces takes as much once more. */
+async function ofSize(size: number, pieces: AsyncIterable<Buffer>, place: Place): Promise<Buffer> {
+  const body = Buffer.allocUnsafeSlow(size);
+  let bytes = 0;
+  for await (const piece of pieces) {
+    place.grow(piece.length);
+    bytes += piece.copy(body, bytes);
+  }
+  return body.subarray(0, bytes);
 }
 
 async function held(pieces: AsyncIterable<Buffer>, place: Place): Promise<Buffer> {

@@ -29,11 +29,12 @@ const quietMs = 50;
  * Lets work be done in groups, so that what it says to the store is said together: at once where nothing is under way, else
  * when the group before has ended and as many have come as were in it. So all who send as fast as they can make one group,
  * and not two that take turns, at twice the cost.
- * @returns what does a piece of work; `leave` lets the next group begin before the work has ended
+ * @returns what does a piece of work, and tells it of how many its group is; `leave` lets the next group begin before the work
+ * has ended
  */
-export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Promise<T> {
+export function inGroups(): <T>(work: (leave: () => void, members: number) => Promise<T>) => Promise<T> {
   let before: Promise<void> = Promise.resolve();
-  let next: Promise<{ inside: number; readonly end: () => void }> | undefined;
+  let next: Promise<{ readonly members: number; inside: number; readonly end: () => void }> | undefined;
   let waiting = 0;
   let cameAt = 0;
   const begin = async () => {
@@ -51,7 +52,7 @@ export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Prom
       const isQuiet = (now: number) => now - cameAt > quietMs || now - endedAt > gatherMs;
       while (waiting < members && !isQuiet(performance.now())) await delay(2);
     });
-    return { inside: members, end };
+    return { members, inside: members, end };
   };
   return async (work) => {
     waiting++;
@@ -65,7 +66,7 @@ export function inGroups(): <T>(work: (leave: () => void) => Promise<T>) => Prom
       if (group.inside === 0) group.end();
     };
     try {
-      return await work(leave);
+      return await work(leave, group.members);
     } finally {
       leave();
     }

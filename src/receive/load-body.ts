@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
+import { wholeBytes } from '../../ingest/chunks/text-chunks.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import { ChannelMoved } from '../../ingest/delivery/loaded-otherwise.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
@@ -21,7 +22,6 @@ import {
   loadEvents,
   senders,
 } from '../../ingest/load/load-events.ts';
-import { smallFileBytes } from '../../ingest/load/load-files.ts';
 import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
 import { inGroups, slots } from './groups.ts';
 import { inChannel, type Piece } from './pieces.ts';
@@ -81,12 +81,12 @@ export class BodyLoader {
 
   async #loadNamed(body: ReceivedBody, named: Partial<InputIdentity>): Promise<Received> {
     const options = this.#loadOptions(body, named);
-    const isSmall = body.bytes.length <= smallFileBytes;
-    const work = async (leave: () => void) => {
-      const result = await this.#loaded(options, isSmall && isBundled(body), leave);
+    const isSmall = body.bytes.length <= wholeBytes;
+    const work = async (leave: () => void, members: number) => {
+      const result = await this.#loaded(options, members > 1 && isBundled(body), leave);
       return this.#answer(result, named);
     };
-    return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {})));
+    return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {}, 1)));
   }
 
   /** @returns what the ledger says, when every report shows it */
@@ -116,7 +116,10 @@ export class BodyLoader {
     }
   }
 
-  /** @param leave called where another load of what begins alike has to end first, which may take long */
+  /**
+   * @param bundled its chunk is stored with those of others; one alone is stored quicker by itself
+   * @param leave called where another load of what begins alike has to end first, which may take long
+   */
   async #loaded(options: EventLoadOptions, bundled: boolean, leave: () => void): Promise<LoadResult> {
     const { begins, loaded } = await alreadyLoaded(options, (error) => {
       throw error;
@@ -135,7 +138,8 @@ export class BodyLoader {
       end();
       leave();
     };
-    return loadEvents({ ...options, onWait, loads: () => this.#bundled }).finally(end);
+    const loads = bundled ? { loads: () => this.#bundled } : {};
+    return loadEvents({ ...options, onWait, ...loads }).finally(end);
   }
 
   #loadOptions(
