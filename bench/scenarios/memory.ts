@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
@@ -124,14 +124,34 @@ async function loader(bench: Bench): Promise<Outcome> {
       Object.assign(facts, { [`${kind}_gigabytes`]: textBytes / 1e9, [`${kind}_seconds`]: seconds });
       await Promise.all([rm(file), targets.drop()]);
     }
+    if (!quick) sides.push(...(await packedFiles(bench, targets)));
   } finally {
     await targets.close();
   }
   return {
-    what: 'loader on a large file',
+    what: 'loader on a large file, and on many packed ones',
     unit: 'MB',
     sides,
     facts,
     goals: [{ goal: 'loaderMemory', value: Math.max(...sides.flatMap(({ samples }) => samples)) }],
   };
+}
+
+async function packedFiles({ compiled, scratch, runs }: Bench, targets: Targets): Promise<Samples[]> {
+  const files = { count: 24, events: 30_000 };
+  const folder = join(scratch, 'packed');
+  await mkdir(folder);
+  for (let n = 0; n < files.count; n++) {
+    const file = join(folder, `${n}.ndjson.gz`);
+    await writeLargeFile(targets.root, file, 'ndjson.gz', { events: files.events, seed: n + 1 });
+  }
+  const name = `adtally ingest, ${files.count} files of ${files.events} events, ndjson.gz`;
+  const side = targets.side(
+    name,
+    async (address) => (await runLoader(compiled, address, folder)).peakMemoryMb,
+  );
+  const sides = await runInTurn([side], Math.min(runs, 3));
+  assert.equal((await targets.totals(name)).events, files.count * files.events);
+  await Promise.all([rm(folder, { recursive: true }), targets.drop()]);
+  return sides;
 }

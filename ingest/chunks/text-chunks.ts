@@ -46,7 +46,7 @@ export async function openText(
     const chunked = {
       ...{ file: input.name, source, reader },
       chunkBytes: chunkBytes ?? (source.readAgain ? mostChunkBytes : mostHeldBytes),
-      pieceBytes: input.isWhole && (source.size ?? 0) <= wholeBytes ? wholeBytes : pieceBytes,
+      pieceBytes: (source.size ?? Number.POSITIVE_INFINITY) <= smallInputBytes ? smallInputBytes : pieceBytes,
     };
     const sourceOf = firstRecord && readerOf(firstRecord);
     return {
@@ -107,8 +107,8 @@ async function* recordsOf(
   for await (const { bytes, firstLine } of pieces) yield* framedRecords(bytes, { ...framing, firstLine });
 }
 
-/** What is in memory anyway is one piece, so that it can be stored together with others. */
-export const wholeBytes = 16 << 20;
+/** An input of at most this size is one piece, which is held until it is sent: it can be stored together with others. */
+export const smallInputBytes = 16 << 20;
 /** Large enough for few reads, small enough for two of them to be no matter. */
 const pieceBytes = 4 << 20;
 /** What ClickHouse holds of a chunk in memory is about four times that; larger ones are no faster. */

@@ -1,6 +1,8 @@
 import type { KnownChunk } from '../chunks/sendable-chunk.ts';
+import { smallInputBytes } from '../chunks/text-chunks.ts';
 import { MappingError } from '../event/mapping.ts';
 import type { FileReading } from '../event/reading.ts';
+import { compressionNamed } from '../input/compression.ts';
 import { type Input, sizeOf } from '../input/input.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
@@ -20,8 +22,8 @@ export interface FileLoadOptions
   readonly takeBack?: (load: string) => Promise<void>;
 }
 
-/** A file of at most this size is loaded beside others. It is one piece: see `pieceBytes`. */
-const smallFileBytes = 4 << 20;
+/** What is packed takes about so many times its size in memory. */
+const unpackedTimes = 8;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 256;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */
@@ -29,7 +31,7 @@ const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
 /** Fewer large ones: each is in memory. With what is on its way a loader takes 270 MB. */
-const bytesAtOnce = 80 << 20;
+const bytesAtOnce = 64 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
@@ -92,10 +94,10 @@ export async function loadFiles(
   };
   for (let next = 0; next < inputs.length; ) {
     if (next === sizes.length) {
-      sizes.push(...inputs.slice(next, next + lookedAtTogether).map(sizeOf));
+      sizes.push(...inputs.slice(next, next + lookedAtTogether).map(bytesOf));
     }
     const from = next;
-    while ((sizes[next] ?? Number.POSITIVE_INFINITY) <= smallFileBytes) next++;
+    while ((sizes[next] ?? Number.POSITIVE_INFINITY) <= smallInputBytes) next++;
     // A large one by itself.
     if (next === from) next++;
     const numbers = Array.from({ length: next - from }, (_, n) => from + n);
@@ -127,6 +129,12 @@ export async function loadFiles(
     });
   }
   return results.filter((result) => result !== undefined);
+}
+
+/** About what it takes to hold an input; undefined for what can be read only once. */
+function bytesOf(input: Input): number | undefined {
+  const size = sizeOf(input);
+  return size === undefined || compressionNamed(input) === 'none' ? size : size * unpackedTimes;
 }
 
 /** Numbers in runs that have the same key; each run, and the first of all runs, in their order. */

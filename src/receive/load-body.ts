@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../clickhouse/client.ts';
 import { earlyTimerMs } from '../../clickhouse/timings.ts';
-import { wholeBytes } from '../../ingest/chunks/text-chunks.ts';
+import { smallInputBytes } from '../../ingest/chunks/text-chunks.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import { ChannelMoved } from '../../ingest/delivery/loaded-otherwise.ts';
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
@@ -81,7 +81,7 @@ export class BodyLoader {
 
   async #loadNamed(body: ReceivedBody, named: Partial<InputIdentity>): Promise<Received> {
     const options = this.#loadOptions(body, named);
-    const isSmall = body.bytes.length <= wholeBytes;
+    const isSmall = body.bytes.length <= smallInputBytes;
     const work = async (leave: () => void, members: number) => {
       const result = await this.#loaded(options, members > 1 && isBundled(body), leave);
       return this.#answer(result, named);
