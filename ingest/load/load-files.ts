@@ -23,7 +23,7 @@ export interface FileLoadOptions
 }
 
 /** What is packed takes about so many times its size in memory. */
-const unpackedTimes = 8;
+const unpackedTimes = 12;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 256;
 /** So many are looked at for what is loaded of them, before those that are new are loaded. */

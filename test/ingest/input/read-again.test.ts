@@ -23,19 +23,21 @@ const loader = useLoader(db, (own) => {
 const events = 60_000;
 const columns = 'event_id,event_time,event_type,quantity,advertiser_id,campaign_id';
 const note = 'x'.repeat(100);
+/** More than is held as one piece: see `smallInputBytes`. */
+const blanks = 150;
 const kinds = {
   ndjson: () =>
     Array.from(
       { length: events },
       (_, n) =>
-        `{"event_id":"${account}-${n}","event_time":"2026-03-01 12:00:00","event_type":"impression","quantity":${n},"advertiser_id":"${account}","campaign_id":"${note}"}`,
+        `{${' '.repeat(blanks)}"event_id":"${account}-${n}","event_time":"2026-03-01 12:00:00","event_type":"impression","quantity":${n},"advertiser_id":"${account}","campaign_id":"${note}"}`,
     ).join('\r\n'),
   csv: () =>
     `${columns}\n${Array.from(
       { length: events },
       (_, n) =>
         `${account}-${n},2026-03-01 12:00:00,impression,${n},${account},"${n % 3 ? '' : '\n\n'}${note}"`,
-    ).join('\n\n')}\n`,
+    ).join('\n'.repeat(blanks))}\n`,
 };
 type Kind = keyof typeof kinds;
 
