@@ -1,6 +1,9 @@
 import type { Input } from './input.ts';
 import { readerOfBytes } from './pieces.ts';
 
+/** How the names of bodies begin that came over HTTP: no file has what they had. */
+export const pushedFrom = 'push from ';
+
 /** What is in memory already. */
 export function heldInput(name: string, endings: readonly string[], whole: Buffer): Input {
   return {

@@ -10,7 +10,7 @@ import { type InputIdentity, mappedReading } from '../../ingest/event/reading.ts
 import type { Format } from '../../ingest/formats/format.ts';
 import { type FormatName, formats } from '../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../ingest/history/replacements.ts';
-import { heldInput } from '../../ingest/input/held-input.ts';
+import { heldInput, pushedFrom } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { noCounts } from '../../ingest/ledger/load.ts';
@@ -148,7 +148,7 @@ export class BodyLoader {
   ): EventLoadOptions {
     const { store, signal, onWarning } = this.#options;
     const of = piece ? `, channel ${piece.channel}` : '';
-    const name = `push from ${sender}${key === undefined ? of : `, key ${key}`}`;
+    const name = `${pushedFrom}${sender}${key === undefined ? of : `, key ${key}`}`;
     const { timezone, dates, roundMoney } = mapping;
     const reading = mappedReading(name, mapping, (text) => onWarning(sender, text));
     return {
