@@ -6,7 +6,7 @@ import { microsecondsOf } from './changed-since.ts';
 import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
 import { InvalidRequest, parsedJson } from './invalid-request.ts';
-import { meant } from './near-miss.ts';
+import { nearMiss } from './near-miss.ts';
 import { closePattern, day, inOrder, inverted, optionFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
@@ -129,9 +129,9 @@ export const withoutNulls = (body: string): unknown => parsedJson(body, (_, valu
 function refuseMistyped(names: readonly string[], fields: unknown): void {
   // Texts and lists have keys, too: a body may have as many as characters.
   if (typeof fields !== 'object' || Array.isArray(fields)) return;
-  const optional = names.filter((name) => !required.includes(name));
+  const meant = nearMiss(names.filter((name) => !required.includes(name)));
   for (const given of Object.keys(Object(fields))) {
-    const name = names.includes(given) ? undefined : meant(given, optional);
+    const name = names.includes(given) ? undefined : meant(given);
     if (name) throw new InvalidRequest(given.slice(0, 100), `is no field of a report: did you mean ${name}?`);
   }
 }

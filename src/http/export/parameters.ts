@@ -1,5 +1,5 @@
 import { InvalidRequest } from '../../report/invalid-request.ts';
-import { meant } from '../../report/near-miss.ts';
+import { nearMiss } from '../../report/near-miss.ts';
 
 /** A parameter that is given at most once: the value of the field of the body, and the text of that value. */
 interface Single {
@@ -87,7 +87,7 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
     }
     const known = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (!known) {
-      const near = meant(name, ['filters', ...Object.keys(parameters)]);
+      const near = nearMiss(['filters', ...Object.keys(parameters)])(name);
       const hint = near ? `: did you mean ${near === 'filters' ? 'filters.FIELD' : near}?` : '';
       throw new InvalidRequest(name.slice(0, 100), `is no parameter of an export${hint}`);
     }
