@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Links } from '../../accounts/links.ts';
 import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
-import { RequestReader } from '../../report/request.ts';
+import { RequestReader, withoutNulls } from '../../report/request.ts';
 import { requireJson } from '../report/request-body.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath } from '../request/on-path.ts';
@@ -66,12 +66,12 @@ function makeLink(
   requests: RequestReader,
 ): Handler<HttpEnv> {
   return function linkHandler(c) {
-    requests.parse(c.get('body'));
-    const fields = JSON.parse(c.get('body'));
+    const fields = withoutNulls(c.get('body'));
+    requests.read(fields);
     const id = c.get('token');
     const token = id === undefined ? undefined : accounts.tokenOf(id);
     if (token === undefined) throw new Error('the token of a request is not known');
-    const address = `${path}?${parametersOf(fields)}`;
+    const address = `${path}?${parametersOf(Object(fields))}`;
     const made = linkOf({ links, catalog }, token, address, expiryOf(fields));
     if (made === undefined) throw new Problem('not_found', 'this service makes no links');
     const { link, expires } = made;
