@@ -138,9 +138,12 @@ export class Answers {
   #ask(plan: Plan, format: ReportFormatName, status: string, to?: Destination): Found {
     const sizes = this.#sizes;
     const isTooLong = () => sizes.has('too long', plan, format);
-    const { reader, damage, timeoutSeconds } = this.#options;
-    const unconfirmedDates = async (signal: AbortSignal) =>
-      this.#days.of(plan, (await soon(to?.current))?.ofUnconfirmedDays(plan), signal);
+    const { reader, version, damage, timeoutSeconds } = this.#options;
+    const unconfirmedDates = async (signal: AbortSignal) => {
+      // Asked now: the report may have waited for its place, and days must not be older than rows.
+      const now = to && (await soon(version.of(plan)));
+      return this.#days.of(plan, now?.ofUnconfirmedDays(plan), signal);
+    };
     const requireTrue = async (signal: AbortSignal) => {
       const sameThen = () => requireSameThen(reader, plan, { signal, timeoutSeconds });
       await damage.orDamaged(questionedBy(plan), sameThen);
@@ -200,7 +203,7 @@ interface Destination {
   readonly key: string;
   /** Of the store, before the answer is read from it. */
   readonly state: string;
-  /** The state of now, which the unconfirmed days are of. */
+  /** The state as the report was asked for, which tells of damage. */
   readonly current: Promise<StoreState | undefined>;
 }
 
