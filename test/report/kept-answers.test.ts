@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { endpoints } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
@@ -46,4 +48,29 @@ test('the unconfirmed days are those of when they are read, however long the rep
   const waiting = await answers.find(planUntil('2026-03-31'), 'json');
   await confirmDays(db.store, 'advertiser', '2026-03-01', '2026-03-01');
   expect(await daysOf(waiting)).toEqual([]);
+});
+
+/** Ends as a report that was read at once. */
+const end = (ask: Asking) =>
+  ask.collect(
+    'statement',
+    Promise.resolve({ body: Readable.from([]), summary: {}, coding: 'identity' }),
+    signal,
+  );
+
+test('when the answer that several wait for does not come, one of them computes it for all', async () => {
+  const answers = answersOf(60_000);
+  const plan = planUntil('2026-03-29');
+  const first = asking(await answers.find(plan, 'json'));
+  const waiting = Array.from({ length: 5 }, () => answers.find(plan, 'json'));
+  await setImmediate();
+  first.end();
+  const next = asking(await Promise.race(waiting));
+  await setImmediate();
+  await end(next);
+  const found = await Promise.all(waiting);
+  expect(found.map((each) => ('ask' in each ? each.ask : each.status))).toEqual([
+    next,
+    ...Array(4).fill(expect.stringContaining('collapsed')),
+  ]);
 });

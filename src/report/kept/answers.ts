@@ -113,11 +113,13 @@ export class Answers {
     const kept = this.#memory.get(key);
     if (kept?.answer && kept.state === state) return { status: 'hit', answer: kept.answer };
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
-    const other = this.#underWay.get(flightOf(key, state));
     // Nobody waits for an answer that is likely to be too long to be kept.
-    if (other && !this.#sizes.has('too long', plan, format)) {
+    while (!this.#sizes.has('too long', plan, format)) {
+      const other = this.#underWay.get(flightOf(key, state));
+      if (!other) break;
       const answer = await other;
       if (answer) return { status: `${status}; collapsed`, answer };
+      // It ended without one: the first of those who waited computes it, and the others wait for that.
     }
     return this.#ask(plan, format, status, { key, state, current });
   }
