@@ -74,3 +74,15 @@ test('when the answer that several wait for does not come, one of them computes 
     ...Array(4).fill(expect.stringContaining('collapsed')),
   ]);
 });
+
+test('a quick report of few days does not make one of many days small again', async () => {
+  const answers = answersOf(60_000);
+  const ask = async (day: string) => asking(await answers.find(planUntil(day), 'json'));
+  const long = await ask('2026-12-31');
+  long.tookLong();
+  long.end();
+  const short = await ask('2026-03-01');
+  expect(short.size).toBe('small');
+  await end(short);
+  expect((await ask('2026-12-31')).size).toBe('large');
+});

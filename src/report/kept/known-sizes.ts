@@ -30,8 +30,9 @@ export class KnownSizes {
     if (!this.has(turned, plan, format)) this.#seen.set(keyOf(turned, plan, format), daysOf(plan));
   }
 
+  /** Fewer days than it was seen with tell nothing of those. */
   delete(turned: Turned, plan: Plan, format: ReportFormatName): void {
-    this.#seen.delete(keyOf(turned, plan, format));
+    if (this.has(turned, plan, format)) this.#seen.delete(keyOf(turned, plan, format));
   }
 }
 
