@@ -236,7 +236,7 @@ async function prunedMonths(compared: Compared): Promise<string[]> {
     statementOf(
       compared,
       `SELECT DISTINCT concat(toString(intDiv(month, 100)), '-', leftPad(toString(month % 100), 2, '0')) AS month FROM pruned_months AS p
-       WHERE p.month BETWEEN toYYYYMM({first:Date} - 1) AND toYYYYMM({last:Date} + 1) ORDER BY month`,
+       WHERE p.month BETWEEN toYYYYMM(toDate32({first:Date}) - 1) AND toYYYYMM(toDate32({last:Date}) + 1) ORDER BY month`,
     ),
   );
   return rows.map(({ month }) => month);

@@ -165,8 +165,12 @@ test.each([
 test('what raw events would tell is not tried where they were pruned, and that is said', async () => {
   await prune(db.store, { keep: 1 }, new Date('2026-05-15T00:00:00Z'));
   const path = await file('google.csv', theirReport);
-  const { stdout } = await run(['reconcile', path, '--account', 'acme', '--mapping', mapping]);
-  expect(stdout).toContain(
-    'Not tried: time zones, loads, late conversions and corrections: raw events of 2026-03 were pruned.',
-  );
+  const args = ['reconcile', path, '--account', 'acme', '--mapping', mapping];
+  // Also of the first and the last day that there can be.
+  for (const days of [[], ['--from', '1970-01-01'], ['--to', '2149-06-06']]) {
+    const { stdout, stderr } = await run([...args, ...days]);
+    expect(stdout, stderr).toContain(
+      'Not tried: time zones, loads, late conversions and corrections: raw events of 2026-03 were pruned.',
+    );
+  }
 });
