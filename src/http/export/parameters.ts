@@ -40,8 +40,8 @@ const order: Single = {
 const period: Single = {
   written: 'In an address two dates have a slash between them.',
   read: (given) => {
-    const [start_time, end_time] = given.split('/');
-    return end_time === undefined ? given : { start_time, end_time };
+    const [start_time, end_time, ...more] = given.split('/');
+    return end_time === undefined || more.length > 0 ? given : { start_time, end_time };
   },
   write: (value) =>
     typeof value === 'string' ? value : `${partOf(value, 'start_time')}/${partOf(value, 'end_time')}`,

@@ -108,6 +108,7 @@ test.each([
   ['time_grain=year', 'time_grain'],
   ['compare_to=2026-01-01/2026-01-32', 'compare_to.end_time'],
   ['compare_to=last_week', 'compare_to'],
+  ['compare_to=2026-01-01/2026-01-31/2026-02-28', 'compare_to'],
 ])('%s is refused and named', async (parameter, field) => {
   const headers = { authorization: `Bearer ${await service.token('advertiser')}` };
   const address = `${exportPath('/v1/campaigns/breakdowns/date', 'csv')}?${parametersOf(march)}&${parameter}`;
