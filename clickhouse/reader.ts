@@ -120,12 +120,17 @@ export class Reader {
   ): Promise<IncomingMessage> {
     const search = new URLSearchParams({ database: this.#database, ...(queryId && { query_id: queryId }) });
     for (const [name, value] of Object.entries(settings)) search.set(name, String(value));
-    const texts = Object.entries(params).map(
-      ([name, value]) => [`param_${name}`, parameterText(value)] as const,
-    );
+    const texts = Object.entries(params).map(([name, value]): [string, string] => [
+      `param_${name}`,
+      parameterText(value),
+    ]);
     const sentTables = Object.entries(tables);
     const length = texts.reduce((sum, [, { length: more }]) => sum + more, 0);
-    const form = length > longestParams || sentTables.length > 0;
+    // A character takes up to nine bytes of an address; a text that is too long as it is need not be written as one.
+    const form =
+      sentTables.length > 0 ||
+      length > longestParams ||
+      String(new URLSearchParams(texts)).length > longestParams;
     if (!form) for (const [name, value] of texts) search.set(name, value);
     const body = form ? formOf([['query', query], ...texts], sentTables) : Buffer.from(query);
     return new Promise((resolve, reject) => {
@@ -181,7 +186,7 @@ function readInto(buffer: Buffer): OnReadOpts {
 class ReusedSocketError extends Error {}
 
 /** What parameters may add to an address: load balancers take 8 KiB of it. Longer texts go in a form. */
-const longestParams = 1_000;
+const longestParams = 3_000;
 
 const boundary = randomUUID();
 

@@ -68,6 +68,18 @@ test('parameters that are too long for the address of a load balancer arrive, to
   expect(longest).toBeLessThan(1_000);
 });
 
+test('what is short as a text and long in an address arrives by the way of long ones', async () => {
+  let longest = 0;
+  const url = await proxy((_, nth, data) => {
+    if (nth === 1) longest = data.indexOf('\r\n\r\n');
+    return true;
+  });
+  const value = '広'.repeat(900);
+  expect(await reader(url).rows(statement('SELECT {value:String} AS value', { value }))).toEqual([{ value }]);
+  expect(longest).toBeGreaterThan(0);
+  expect(longest).toBeLessThan(1_000);
+});
+
 test.each(['identity', 'gzip', 'br', 'zstd'])('a refusal in %s is read', async (coding) => {
   const asked = reader().stream(
     statement("SELECT throwIf(1, 'the reason')", {}, { enable_http_compression: 1 }),
