@@ -148,7 +148,8 @@ export class Reader {
       if (signal) endedBy(signal, sent);
       sent.once('response', resolve);
       sent.once('timeout', () => {
-        sent.destroy(new Error(`ClickHouse sent nothing for ${Number(this.#options.timeout) / 1000} s`));
+        const message = `ClickHouse sent nothing for ${Number(this.#options.timeout) / 1000} s`;
+        sent.destroy(Object.assign(new Error(message), { code: 'ETIMEDOUT' }));
       });
       sent.once('error', (error) => {
         if (signal?.aborted) return reject(signal.reason);

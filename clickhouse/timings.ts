@@ -30,6 +30,9 @@ const dictionaryLifetimeSeconds = 60;
 /** By then every server shows a changed name, also one that the loader of the names did not reach. */
 export const namesFollowWithinSeconds = dictionaryLifetimeSeconds + 30;
 
+/** ClickHouse ends a report at its time limit; a service that hears nothing of it waits so much longer before it gives up. */
+export const limitToldWithinMs = 10_000;
+
 /** A timer of Node.js may be early by this much. */
 export const earlyTimerMs = 5;
 

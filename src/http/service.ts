@@ -6,6 +6,7 @@ import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import type { Refreshed } from '../../clickhouse/refreshed.ts';
+import { limitToldWithinMs } from '../../clickhouse/timings.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
 import type { OpenStore } from '../config/store.ts';
@@ -68,9 +69,8 @@ export async function startService(
   log: Logger,
   { pace, figureTimes }: ServiceTimes = {},
 ): Promise<Service> {
-  const idleTimeoutMs = config.reportTimeoutSeconds * 1000;
   const store = connect(opened.reporter, { idleTimeoutMs: shortMs, unlogged: true });
-  const reader = new Reader(opened.reporter, idleTimeoutMs);
+  const reader = new Reader(opened.reporter, config.reportTimeoutSeconds * 1000 + limitToldWithinMs);
   const stopping = new AbortController();
   // The service goes on without what it could not read, so these are warnings.
   const warnOf = (message: string) => {

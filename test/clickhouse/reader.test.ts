@@ -2,6 +2,7 @@ import { createServer, connect as dial, type Server, type Socket } from 'node:ne
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from 'vitest';
 import { Reader } from '../../clickhouse/reader.ts';
+import { isTransient } from '../../clickhouse/retry.ts';
 import { useStore } from '../support/store.ts';
 
 const store = useStore();
@@ -135,9 +136,11 @@ test('a new connection that is reset is an error: nobody is asked again and agai
 
 test('a server that hangs is given up, one that is slow is not', async () => {
   const silent = await proxy(() => false);
-  await expect(reader(silent, 200).rows(statement('SELECT 1'))).rejects.toThrow(
-    'ClickHouse sent nothing for 0.2 s',
-  );
+  const error: unknown = await reader(silent, 200)
+    .rows(statement('SELECT 1'))
+    .catch((thrown) => thrown);
+  expect(error).toMatchObject({ message: 'ClickHouse sent nothing for 0.2 s' });
+  expect(error instanceof Error && isTransient(error)).toBe(true);
   const slow = statement(
     'SELECT number, sleepEachRow(0.1) FROM numbers(40)',
     {},

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
@@ -5,17 +6,20 @@ import { readyNowOrLater } from '../../../src/http/server/ready-later.ts';
 import { openGate } from '../../support/gate.ts';
 import { environmentOf, listening, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
-import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
+import { type Page, reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
+import { isReport } from '../report-statements.ts';
 
 const db = useStore();
 const commands = useCommands();
 let isHanging = false;
+let answerToReports: Promise<Page> | undefined;
 const between = useStatementsBetween(
   () => db.address.url,
-  () => (isHanging ? new Promise(() => {}) : undefined),
+  (passing) => (isHanging ? new Promise(() => {}) : isReport(passing) ? answerToReports : undefined),
 );
 const hanging = useService(reachedBy(between, db));
+const hurried = useService(reachedBy(between, db), { REPORT_TIMEOUT_SECONDS: '1' });
 
 const endpoint = '/v1/campaigns';
 const body = { start_time: '2025-01-01', end_time: '2025-01-31' };
@@ -46,6 +50,16 @@ test('while ClickHouse restarts, also right after it was ready, a report says wh
   await expect.poll(async () => (await ask(12)).status, { timeout: 10_000 }).toBe(200);
   await serve.kill('SIGTERM');
   gate.close();
+});
+
+test('a report that ClickHouse ends at its time limit says that it took too long', async () => {
+  const text =
+    'Code: 159. DB::Exception: Timeout exceeded: elapsed 1 seconds, maximum: 1. (TIMEOUT_EXCEEDED) (version 26)';
+  // ClickHouse may say so somewhat later.
+  answerToReports = delay(1_500, { status: 500, text });
+  const answer = await hurried.post(endpoint, 'a', body);
+  answerToReports = undefined;
+  expect(await answer.json()).toMatchObject({ status: 500, code: 'report_timeout' });
 });
 
 test('nobody waits long for a ClickHouse that hangs', async () => {
