@@ -16,6 +16,9 @@ import { UnconfirmedDays } from './unconfirmed-days.ts';
 
 const stateWithinMs = 300;
 
+/** How many others a request waits for before it computes its answer itself. */
+const mostWaits = 2;
+
 /** How a request is answered, and what Cache-Status (RFC 9211) says of it. */
 export type Found =
   | { readonly status: string; readonly answer: Answer }
@@ -114,12 +117,12 @@ export class Answers {
     if (kept?.answer && kept.state === state) return { status: 'hit', answer: kept.answer };
     const status = kept?.answer ? 'fwd=stale' : 'fwd=uri-miss';
     // Nobody waits for an answer that is likely to be too long to be kept.
-    while (!this.#sizes.has('too long', plan, format)) {
+    for (let waits = 0; waits < mostWaits && !this.#sizes.has('too long', plan, format); waits++) {
       const other = this.#underWay.get(flightOf(key, state));
       if (!other) break;
       const answer = await other;
       if (answer) return { status: `${status}; collapsed`, answer };
-      // It ended without one: the first of those who waited computes it, and the others wait for that.
+      // It ended without one: the first of those who waited computes it, and the others wait for that, once.
     }
     return this.#ask(plan, format, status, { key, state, current });
   }
