@@ -46,11 +46,15 @@ const ofStore = new Set([
   'UNKNOWN_TABLE',
 ]);
 
+/** Whether a failure is one of a busy server, or of a store that lacks something: the same data may be stored later. */
+export const isOfStore = (error: ClickHouseError): boolean =>
+  isTransient(error) || ofStore.has(error.type ?? '');
+
 /** Whether a failure is one of the input, or of what ClickHouse makes of it: others may be loaded all the same. */
 export function isOfInput(error: unknown): error is Error {
   if (error instanceof InputError || (error instanceof LoadError && error.cause === undefined)) return true;
   const cause = error instanceof LoadError ? error.cause : error;
-  return cause instanceof ClickHouseError && !isTransient(cause) && !ofStore.has(cause.type ?? '');
+  return cause instanceof ClickHouseError && !isOfStore(cause);
 }
 
 /** What the engine could not decode of a file with a schema. */

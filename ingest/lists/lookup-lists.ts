@@ -13,6 +13,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
+import { isOfStore } from '../ledger/load-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 import { recordShownConfirmations, recordShownNames } from './record-shown.ts';
@@ -168,7 +169,7 @@ export interface ListReading {
  * Loads a list of names or confirmations from CSV or NDJSON: all of it, or nothing when a line is faulty. Returns the
  * number of lines. Loading the same list twice is the same as loading it once.
  * @param confirmedAt the time of confirmations; absent: that of confirmations made now
- * @throws {InputError} that names the file and, if ClickHouse reports it, the line
+ * @throws {InputError} for a fault of the list; it names the file and, if ClickHouse reports it, the line
  */
 export async function loadLookupList(
   store: Store,
@@ -217,7 +218,7 @@ export async function loadLookupList(
       },
     });
   } catch (error) {
-    if (!(error instanceof ClickHouseError)) throw error;
+    if (!(error instanceof ClickHouseError) || isOfStore(error) || ofNeed.test(error.type ?? '')) throw error;
     const reason = reasonOf(error.message, list, namesIn(begun, delimiter));
     throw new InputError(`${input.name}: nothing was loaded: ${reason}`, { cause: error });
   }
@@ -232,6 +233,9 @@ export async function loadLookupList(
   }
   return lines;
 }
+
+/** Types of errors of a statement that lacked memory or time, which others have taken: lists are small. */
+const ofNeed = /^(MEMORY_LIMIT|TIMEOUT)_EXCEEDED$/;
 
 /** The names in the first line, to say what is missing there; ClickHouse alone reads it. */
 function namesIn([begun]: readonly Buffer[], delimiter: string | undefined): string[] | undefined {

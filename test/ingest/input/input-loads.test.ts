@@ -1,14 +1,17 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
+import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../../ingest/load/load-events.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
-import { useStore } from '../../support/store.ts';
+import { onEveryShard, useStore } from '../../support/store.ts';
+import { useWay } from '../../support/way-to-clickhouse.ts';
 
 const db = useStore();
+/** A list of 200,000 names does not fit in there. */
+const little = useWay(db, (path) => `${path}&max_memory_usage=20000000`);
 let account: string;
 const { counted, file, run, start } = useLoader(db, (own) => {
   ({ account } = own);
@@ -184,6 +187,21 @@ test.each([
   await expect(loadLookupList(db.store, lookupLists.campaigns, new LocalFile(path))).rejects.toThrow(
     `${path}: nothing was loaded: ${reason}; the columns are ${columns}`,
   );
+});
+
+test('where a table has too many parts, or a list finds no memory, no list is called faulty', async () => {
+  const { campaigns } = lookupLists;
+  const names = Array.from({ length: 200_000 }, (_, n) => `${account},c${n},Name`);
+  const list = await file('long.csv', `account_id,campaign_id,name\n${names.join('\n')}\n`);
+  const load = (store: Store) => loadLookupList(store, campaigns, new LocalFile(list));
+  const narrow = connect(little.address);
+  await expect(load(narrow).finally(() => narrow.close())).rejects.toMatchObject({
+    type: 'MEMORY_LIMIT_EXCEEDED',
+  });
+  await load(db.store);
+  await onEveryShard(db, 'ALTER TABLE campaigns MODIFY SETTING parts_to_throw_insert = 1');
+  await expect(load(db.store)).rejects.toMatchObject({ type: 'TOO_MANY_PARTS' });
+  await onEveryShard(db, 'ALTER TABLE campaigns RESET SETTING parts_to_throw_insert');
 });
 
 test('a quote that is never closed refuses a list, and does not make one name of what follows', async () => {

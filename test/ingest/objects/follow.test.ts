@@ -15,7 +15,7 @@ import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { useObjectStorage } from '../../support/object-storage.ts';
 import { useCommands } from '../../support/process.ts';
-import { useStore } from '../../support/store.ts';
+import { onEveryShard, useStore } from '../../support/store.ts';
 
 /** Places that are followed: what is new there is loaded, once, whatever its name and however late. */
 
@@ -263,8 +263,15 @@ test('of lists that come the one written last wins, whatever its name; a faulty 
   await running.said(/1\.csv: 1 line of campaigns loaded[\s\S]*1\.csv: 1 line of campaigns loaded/);
   await put('0.csv', list('Spring'));
   await running.said(/0\.csv: 1 line of campaigns loaded/);
+  // Otherwise those behind it would be loaded, and it after them.
+  await onEveryShard(db, 'ALTER TABLE campaigns MODIFY SETTING parts_to_throw_insert = 1');
+  await put('4.csv', list('May'));
+  await running.said(/Too many parts.*; trying again/);
+  await put('3.csv', list('June'));
+  await onEveryShard(db, 'ALTER TABLE campaigns RESET SETTING parts_to_throw_insert');
+  await running.said(/4\.csv: 1 line of campaigns loaded[\s\S]*3\.csv: 1 line of campaigns loaded/);
   await running.stopped();
-  expect(await named()).toEqual(['Spring']);
+  expect(await named()).toEqual(['June']);
   expect((await dueLooks(db.store)).map(({ places }) => places)).toContain(s3());
 });
 
