@@ -81,17 +81,16 @@ export function authentication(
       }
       return await authenticate(c, next);
     } catch (error) {
-      if (c.get('account') !== undefined) throw error;
-      if (error instanceof HTTPException) {
-        // The middleware checks the header before it looks a token up.
-        const header = c.req.header('authorization') === undefined ? 'missing' : 'malformed';
-        const reason = c.get('refused') ?? header;
-        c.set('refused', reason);
-        onRefused(reason);
-      }
+      // Where tokens cannot be read, nobody knows that a login has failed.
+      if (c.get('account') !== undefined || !(error instanceof HTTPException)) throw error;
+      // The middleware checks the header before it looks a token up.
+      const header = c.req.header('authorization') === undefined ? 'missing' : 'malformed';
+      const reason = c.get('refused') ?? header;
+      c.set('refused', reason);
+      onRefused(reason);
       const verdict = await failures.consume(networkOf(c.get('address')));
       if (!verdict.allowed) throw tooMany('too many failed logins from this address', verdict);
-      const asked = error instanceof HTTPException && error.getResponse().headers.get('www-authenticate');
+      const asked = error.getResponse().headers.get('www-authenticate');
       throw asked && others.length > 0 ? unauthorized([asked.replace(/, Basic .*/, ''), ...others]) : error;
     }
   };

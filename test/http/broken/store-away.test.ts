@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { createToken } from '../../../src/accounts/tokens.ts';
+import { createToken, newToken } from '../../../src/accounts/tokens.ts';
 import { readyNowOrLater } from '../../../src/http/server/ready-later.ts';
 import { openGate } from '../../support/gate.ts';
 import { environmentOf, listening, useCommands } from '../../support/process.ts';
@@ -46,6 +46,11 @@ test('while ClickHouse restarts, also right after it was ready, a report says wh
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
   gate.close();
   await expectAway(await ask(11));
+  // Nobody knows whether these tokens are valid, so they are no failed logins, of which 120 are allowed.
+  const unknown = () =>
+    fetch(`${url}${endpoint}`, { method: 'POST', headers: { authorization: `Bearer ${newToken()}` } });
+  const answers = await Promise.all(Array.from({ length: 121 }, unknown));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([500]));
   await gate.open();
   await expect.poll(async () => (await ask(12)).status, { timeout: 10_000 }).toBe(200);
   await serve.kill('SIGTERM');
