@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, link, lstat, realpath, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { isDynamicPattern } from 'tinyglobby';
 import { type Input, versionOf } from '../../../ingest/input/input.ts';
@@ -105,12 +105,28 @@ async function place(file: string, target: string): Promise<'linked' | 'copied' 
     if (code === 'EXDEV') return copyTo(file, target);
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EOPNOTSUPP' && code !== 'ENOSYS') throw error;
     // There are disks without links.
-    if (await lstat(target).catch(() => undefined)) return undefined;
-    await rename(file, target);
+    if (!(await reserved(target))) return undefined;
+    try {
+      await rename(file, target);
+    } catch (error) {
+      await rm(target);
+      throw error;
+    }
     return 'renamed';
   }
   await synced(dirname(target));
   return 'linked';
+}
+
+/** Takes a name with an empty file, over which another one is renamed. @returns false: something has it */
+async function reserved(target: string): Promise<boolean> {
+  try {
+    await (await open(target, 'wx')).close();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 /** To another disk: the name is there when all of the file is. */
