@@ -30,7 +30,8 @@ const clients = {
       .send(events as Record<string, unknown>[], { ...(key !== undefined && { key }), ...(from && { from }) })
       .catch((error) => {
         if (!(error instanceof AdtallyError)) throw error;
-        return { status: error.status, code: error.code, committed: error.committed };
+        const { status, code, committed, records } = error;
+        return { status, code, committed, records };
       });
   },
   python: async (sending: Sending) => {
@@ -41,7 +42,7 @@ const clients = {
       'try:',
       '    print(json.dumps(Sender(to["url"], to["token"], tries=to.get("tries", 8)).send(to["events"], key=to.get("key"), **to.get("from", {})).__dict__))',
       'except AdtallyError as error:',
-      '    print(json.dumps({"status": error.status, "code": error.code, "committed": error.committed}))',
+      '    print(json.dumps({"status": error.status, "code": error.code, "committed": error.committed, "records": error.records}))',
     ].join('\n');
     const env = {
       PATH: process.env.PATH,
@@ -83,6 +84,20 @@ test.each(Object.entries(clients))('%s sends pieces of a stream', async (name, s
   expect(await piece(0, 3)).toMatchObject({ accepted: 3, committed: 3 });
   expect(await piece(2, 4)).toMatchObject({ accepted: 1, committed: 4 });
   expect(await piece(5, 5)).toMatchObject({ status: 409, code: 'offset_refused', committed: 4 });
+});
+
+test.each(Object.entries(clients))('%s tells how many records have to come in one body', async (_, send) => {
+  server.answers((response) => {
+    response.writeHead(409, { 'content-type': 'application/problem+json' });
+    response.end('{"code":"offset_refused","committed":4,"records":20}');
+  });
+  const piece = { events: [event()], from: { channel: 'c', offset: 4 } };
+  expect(await send({ url: server.url, token: 'adi_x', ...piece })).toEqual({
+    status: 409,
+    code: 'offset_refused',
+    committed: 4,
+    records: 20,
+  });
 });
 
 test.each(Object.entries(clients))('%s sends a body again when its answer is lost', async (_name, send) => {

@@ -115,4 +115,4 @@ def is_passing(failure: Exception) -> bool:
     """Whether the same request may succeed in a moment."""
     if not isinstance(failure, AdtallyError):
         return not isinstance(failure, http.client.InvalidURL)
-    return failure.status in (429, 502, 503, 504) or failure.code in ("internal_error", "store_unavailable")
+    return failure.status in (408, 429, 502, 503, 504) or failure.code in ("internal_error", "store_unavailable")

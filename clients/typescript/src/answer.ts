@@ -86,7 +86,7 @@ function isPassing(failure: unknown): boolean {
     return [ConnectionError, IncompleteAnswer, TimeoutError].some((passing) => failure instanceof passing);
   }
   return (
-    [429, 502, 503, 504].includes(failure.status) ||
+    [408, 429, 502, 503, 504].includes(failure.status) ||
     ['internal_error', 'store_unavailable'].includes(failure.code)
   );
 }

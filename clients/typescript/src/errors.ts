@@ -7,6 +7,8 @@ export class AdtallyError extends Error {
   readonly field: string | undefined;
   /** Of `offset_refused`: the offset that the channel goes on with. */
   readonly committed: number | undefined;
+  /** Of `offset_refused`, where nobody knows whether a body has arrived: so many records have to come in one. */
+  readonly records: number | undefined;
   readonly requestId: string | undefined;
   /** Seconds to wait before another try, if the service said so. */
   readonly retryAfter: number | undefined;
@@ -17,6 +19,7 @@ export class AdtallyError extends Error {
     this.code = typeof problem.code === 'string' ? problem.code : 'unknown';
     this.field = typeof problem.field === 'string' ? problem.field : undefined;
     this.committed = typeof problem.committed === 'number' ? problem.committed : undefined;
+    this.records = typeof problem.records === 'number' ? problem.records : undefined;
     this.requestId = typeof problem.request_id === 'string' ? problem.request_id : undefined;
     this.retryAfter = retryAfter;
   }
