@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -34,14 +35,47 @@ function adtally(line: string, { env = {} } = {}) {
 /** The same, where it is not about the process. */
 const adtallyAgain = (line: string) => runCommand(line.split(' '), environmentOf(db.address));
 
-describe('an output that cannot be written', () => {
-  const unwritten = (line: string) =>
-    startProcess(
+/** Runs a command one stream of which is open for reading alone: what is written there fails, as on a full disk. */
+const withUnwritten = (stream: 1 | 2, line: string, env: Record<string, string> = {}) =>
+  startProcess(
+    'sh',
+    [
+      '-c',
+      `exec "$@" ${stream}< /dev/null`,
       'sh',
-      // Open for reading alone: what is written there fails, as on a disk that is full.
-      ['-c', 'exec "$@" 1< /dev/null', 'sh', process.execPath, ...startOf('src/cli'), ...line.split(' ')],
-      environmentOf(db.address),
-    ).ended;
+      process.execPath,
+      ...startOf('src/cli'),
+      ...line.split(' '),
+    ],
+    { ...environmentOf(db.address), ...env },
+  );
+
+test('a log that cannot be written ends no load and no service', async () => {
+  const file = join(folder, 'unwritten.ndjson');
+  writeFileSync(file, `${JSON.stringify(event({ advertiser_id: account }))}\n`);
+  expect(await withUnwritten(2, `ingest events ${file}`).ended).toMatchObject({ code: 0 });
+  const count = 'SELECT toUInt32(count()) AS n FROM events WHERE advertiser_id = {account:String}';
+  expect(await select(db.store, count, { account })).toEqual([{ n: 1 }]);
+
+  const free = createServer();
+  await once(free.listen(0, '127.0.0.1'), 'listening');
+  const { port } = free.address() as AddressInfo;
+  await once(free.close(), 'close');
+  const receive = withUnwritten(2, 'receive', { RECEIVE_PORT: `${port}` });
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await expect.poll(isReady, { timeout: 60_000 }).toBe(true);
+  // Refused, and logged.
+  expect((await fetch(`http://127.0.0.1:${port}/v1/events`, { method: 'POST' })).status).toBe(401);
+  expect(await isReady()).toBe(true);
+  expect(await receive.kill('SIGTERM')).toMatchObject({ code: 0 });
+}, 120_000);
+
+describe('an output that cannot be written', () => {
+  const unwritten = (line: string) => withUnwritten(1, line).ended;
 
   test.each(['loads --json', 'token list --json', 'loads --help'])(
     'of %s is one line and exit code 1',
