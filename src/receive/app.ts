@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
-import type { Counter } from 'prom-client';
 import * as z from 'zod';
 import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwise.ts';
 import { MappingError } from '../../ingest/event/mapping.ts';
@@ -54,8 +53,6 @@ export interface ReceiveDeps
   readonly isStopping: () => boolean;
   readonly callerOf: (incoming: IncomingMessage) => Caller;
   readonly brand: Branding;
-  /** Counts events by outcome. */
-  readonly events: Counter;
   readonly log: Logger;
   /** Absent: off. */
   readonly traces?: Traces;
@@ -103,9 +100,6 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
         const received = await deps.loader.load({ bytes, format, mapping, sender, key, piece });
         const { load, accepted, rejected, duplicates } = received;
         c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
-        for (const [outcome, events] of Object.entries({ accepted, rejected, duplicates })) {
-          deps.events.inc({ outcome }, events);
-        }
         return c.json(received);
       } finally {
         place.leave();

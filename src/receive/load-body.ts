@@ -13,7 +13,7 @@ import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput, pushedFrom } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
-import { noCounts } from '../../ingest/ledger/load.ts';
+import { type LoadCounts, noCounts } from '../../ingest/ledger/load.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
 import { noteCommitted } from '../../ingest/load/channels.ts';
 import {
@@ -46,6 +46,8 @@ export interface BodyLoaderOptions {
   readonly answerTrustMs: number;
   /** Ends loads after the chunks in flight. */
   readonly signal: AbortSignal;
+  /** Told what is stored now, and what was before; the answer to a body that comes again is that to the first. */
+  readonly onLoaded: (counts: Readonly<LoadCounts>) => void;
   readonly onWarning: (sender: string, text: string) => void;
 }
 
@@ -84,6 +86,7 @@ export class BodyLoader {
     const isSmall = body.bytes.length <= smallInputBytes;
     const work = async (leave: () => void, members: number) => {
       const result = await this.#loaded(options, members > 1 && isBundled(body), leave);
+      this.#options.onLoaded(result);
       return this.#answer(result, named);
     };
     return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {}, 1)));

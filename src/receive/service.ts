@@ -82,10 +82,19 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () =>
       process.memoryUsage.rss(),
     );
+    const events = metrics.counter(
+      'adtally_events_received_total',
+      'Events of bodies, by outcome.',
+      'outcome',
+    );
     const loader = new BodyLoader({
       store,
       answerTrustMs: config.answerTrustMs,
       signal: loading.signal,
+      onLoaded: ({ rows, rejectedRows, repeatedRows }) => {
+        const outcomes = { accepted: rows, rejected: rejectedRows, duplicates: repeatedRows };
+        for (const [outcome, count] of Object.entries(outcomes)) events.inc({ outcome }, count);
+      },
       onWarning: (sender, warning) => log.warn({ sender, warning }, 'events loaded with a warning'),
     });
     const app = createReceiveApp({
@@ -106,7 +115,6 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       isStopping: () => stopping.signal.aborted,
       callerOf: callersBehind(config.trustedProxies),
       brand: config.page.brand,
-      events: metrics.counter('adtally_events_received_total', 'Events of bodies, by outcome.', 'outcome'),
       log,
       ...(traces && { traces }),
     });

@@ -10,6 +10,7 @@ import { loadEvents } from '../../ingest/load/load-events.ts';
 import { event } from '../support/events.ts';
 import { parquetFile } from '../support/parquet.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
+import { metric } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -103,6 +104,15 @@ test('under a key the same bytes have the same answer, and other bytes are refus
   const key = { 'idempotency-key': 'order 4711' };
   const first = await receiver.send(body, key);
   expect(first).toMatchObject({ status: 200, json: { accepted: 4, rejected: 1, duplicates: 0 } });
+  const outcomes = () =>
+    Promise.all(
+      ['accepted', 'rejected', 'duplicates'].map((outcome) =>
+        metric(receiver.url, `adtally_events_received_total{outcome="${outcome}"}`),
+      ),
+    );
+  const [accepted = 0, rejected = 0, duplicates = 0] = await outcomes();
+  expect((await receiver.send(body, key)).json).toEqual(first.json);
+  expect(await outcomes()).toEqual([accepted, rejected, duplicates + 4]);
   expect(first.json.reasons).toEqual([
     expect.stringMatching(/^line 5: event_time .*advertiser_id is required/),
   ]);
