@@ -97,12 +97,12 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   [
     'a load fails each time',
     { failing: { files: 3, file: 'a.csv', load: '7', times: 4, error: 'no such column' } },
-    /^load a\.csv again, or give it up with adtally unload 7: it failed 4 times \(no such column\); 2 more files failed, too/,
+    /^load a\.csv again: it failed 4 times \(no such column\); adtally unload 7 takes back .*, also where another file .*; 2 more files failed, too/,
   ],
   [
     'a replacement fails',
     { failing: { files: 1, file: 'a.csv --replaces 5', load: '7', times: 1, error: '' } },
-    /^load a\.csv --replaces 5 again, or give it up with adtally unload 7 if it has not begun to replace: it failed once$/,
+    /^load a\.csv --replaces 5 again: it failed once; adtally unload 7, if it has not begun to replace, takes back /,
   ],
   [
     'a load hangs',

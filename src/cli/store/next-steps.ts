@@ -10,6 +10,8 @@ const littleSpace = 0.15;
 const accountsNamed = 5;
 /** Of a reason; adtally loads has all of it. */
 const reasonLength = 160;
+const takesBack =
+  'takes back the events of its chunks, also where another file of the same content relies on them';
 
 /** What a person should do, most urgent first. */
 export function nextSteps(
@@ -30,7 +32,7 @@ export function nextSteps(
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
     ...(open.chunksInDoubt > unloading
       ? [
-          'load the files of failed loads again once their cause is mended, or give them up with adtally unload: adtally loads lists them',
+          `load the files of failed loads again once their cause is mended: adtally loads lists them; adtally unload ${takesBack}`,
         ]
       : []),
     ...(interruptedRewrites.length > 0
@@ -55,7 +57,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
   return [
     ...(failing.files > 0
       ? [
-          `load ${failing.file} again, or give it up with adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ' if it has not begun to replace' : ''}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `load ${failing.file} again: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
