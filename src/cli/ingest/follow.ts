@@ -61,6 +61,14 @@ export async function follow(follower: Follower): Promise<void> {
   if (follower.places.includes('-')) throw usage('--follow: standard input (-) ends by itself');
   const places = follower.places.join(' ');
   const failures = new Failures();
+  const ahead = new Set<string>();
+  const onAhead = (name: string) => {
+    if (!ahead.has(name))
+      say(
+        `${name}: its time of writing is ahead of the clock of this machine; it is read once that has come`,
+      );
+    ahead.add(name);
+  };
   let said = new Set<string>();
   let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
@@ -73,7 +81,7 @@ export async function follow(follower: Follower): Promise<void> {
     try {
       const lookedAt = await storeTime(store);
       const files = await follower.find(look === 0 ? undefined : tell);
-      const found = files.flatMap((input) => lookAt(input, follower));
+      const found = files.flatMap((input) => lookAt(input, follower, onAhead));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -113,14 +121,19 @@ export async function follow(follower: Follower): Promise<void> {
   say('stopped; what was loaded is not read again');
 }
 
-/** Nothing of what is gone since it was listed, may be incomplete, or can be read only once. */
-function lookAt(input: Input, { canBeUnloaded }: Follower): Found[] {
+/**
+ * Nothing of what is gone since it was listed, may be incomplete, or can be read only once.
+ * @param onAhead called for a file that seems to be written to in the future
+ */
+function lookAt(input: Input, { canBeUnloaded }: Follower, onAhead: (name: string) => void): Found[] {
   try {
     const size = input.size();
     if (size === undefined || !input.look) return [];
     const { version, modified } = input.look();
     if (!(input instanceof LocalFile)) return [{ input, name: input.name, version, modified }];
-    if (Date.now() - modified.getTime() < quietMs) return [];
+    const age = Date.now() - modified.getTime();
+    if (age < -quietMs) onAhead(input.name);
+    if (age < quietMs) return [];
     // A list whose mode, owner or links alone change is no new one: to confirm again would confirm what was loaded since.
     const written = canBeUnloaded ? version : `${size} ${modified.getTime()}`;
     return [{ input, name: resolve(input.name), version: written, modified }];
