@@ -31,7 +31,7 @@ const dictionaryLifetimeSeconds = 60;
 export const namesFollowWithinSeconds = dictionaryLifetimeSeconds + 30;
 
 /** ClickHouse ends a report at its time limit; a service that hears nothing of it waits so much longer before it gives up. */
-export const limitToldWithinMs = 10_000;
+export const limitToldWithinMs = 5_000;
 
 /** A timer of Node.js may be early by this much. */
 export const earlyTimerMs = 5;

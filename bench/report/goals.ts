@@ -185,7 +185,7 @@ export const goals = {
     atMost: 300,
     unit: 'MB',
     limit:
-      'of packed files and of objects two chunks on their way and a third that is read are held; others are read twice',
+      'of packed files and of objects two chunks on their way and a third that is read are held; others of more than 16 MiB are read twice',
   },
   scale: { what: 'ten times the events, same keys', atMost: 1.2, unit: '× the time' },
   memory: { what: 'service memory, eight callers on the largest report', atMost: 150, unit: 'MB' },

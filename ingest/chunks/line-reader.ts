@@ -219,7 +219,8 @@ export class LineReader {
   async #fill(size: number): Promise<void> {
     while (this.#end - this.#begin < size && !this.#ended) {
       if (this.#end === this.#memory.bytes.length) {
-        const wanted = Math.max(size, this.#wanted(size));
+        const enough = this.#wanted(size);
+        const wanted = enough > this.#end - this.#begin ? enough : size;
         const isThere = this.#source.size !== undefined;
         this.#end = this.#memory.move(this.#begin, this.#end, wanted, isThere);
         this.#begin = 0;

@@ -38,7 +38,7 @@ export class ReadMemory {
   /**
    * Moves the bytes from `begin` to `end` to the beginning of other memory.
    * @param wanted how much it is to hold in the end
-   * @param isThere so much is there to be read; otherwise the memory grows with what is
+   * @param isThere whether there is so much to read; if nobody knows, the memory grows with what is read
    * @returns how many bytes were moved
    */
   move(begin: number, end: number, wanted: number, isThere: boolean): number {

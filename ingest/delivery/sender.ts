@@ -138,9 +138,9 @@ export class Sender {
     loads: () => number,
   ): Promise<SentRows> {
     const { store, judge, file } = this.#options;
-    const { id, head } = chunk;
+    const { id, head, bytes } = chunk;
     const batch = await sendTogether(store, {
-      ...{ id, head, bundled, judge, loadTime, loadId, file, note, before, loads },
+      ...{ id, head, bytes, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,
     });
     return { ...(await this.#stored(chunk)), batch };

@@ -1,7 +1,7 @@
 import type { Input } from './input.ts';
 import { readerOfBytes } from './pieces.ts';
 
-/** How the names of bodies begin that came over HTTP: no file has what they had. */
+/** The names of bodies that came over HTTP begin with it. They have no file. */
 export const pushedFrom = 'push from ';
 
 /** What is in memory already. */

@@ -234,7 +234,7 @@ export async function loadLookupList(
   return lines;
 }
 
-/** Types of errors of a statement that lacked memory or time, which others have taken: lists are small. */
+/** Errors of a statement that lacked memory or time. Lists are small, so other statements have taken it. */
 const ofNeed = /^(MEMORY_LIMIT|TIMEOUT)_EXCEEDED$/;
 
 /** The names in the first line, to say what is missing there; ClickHouse alone reads it. */

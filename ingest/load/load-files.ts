@@ -22,7 +22,7 @@ export interface FileLoadOptions
   readonly takeBack?: (load: string) => Promise<void>;
 }
 
-/** What is packed takes about so many times its size in memory. */
+/** A packed file takes about so many times its size in memory. */
 const unpackedTimes = 12;
 /** So many share their small statements and take no more memory than a large file. */
 const smallFilesAtOnce = 256;
@@ -30,7 +30,7 @@ const smallFilesAtOnce = 256;
 const lookedAtTogether = 10_000;
 /** So many of them are read at a time: a thousand share a statement, and the next thousand are read meanwhile. */
 const mostReadAtOnce = 2_000;
-/** Fewer large ones: each is in memory. With what is on its way a loader takes 270 MB. */
+/** Fewer large ones: each is in memory. With what is on its way a loader takes 280 MB. */
 const bytesAtOnce = 64 << 20;
 
 /**

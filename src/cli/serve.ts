@@ -147,8 +147,10 @@ async function withOpenStore(
   // Node.js 20 and 22 let the place of young buffers grow to 48 MB. As small as it begins, eight callers of a large
   // report take 141 MB instead of 147, with zstd 112 instead of 129.
   if (v8 < 13) setFlagsFromString('--semi-space-growth-factor=1');
-  // Lines that cannot be written, say on a full disk, wait for the next ones, and end nothing.
+  // Lines that cannot be written, say on a full disk, wait for the next ones, and end nothing. When too many wait, each new
+  // one is dropped, and those that wait are tried again.
   const written = pino.destination({ dest: 2, sync: true, maxLength: 16 << 20 }).on('error', () => {});
+  written.on('drop', () => written.flush());
   const log = openLog(config.logLevel, turnByTurn(written));
   const opening = openStore(config);
   await Promise.allSettled([opening, load()]);

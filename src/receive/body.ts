@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { smallInputBytes } from '../../ingest/chunks/text-chunks.ts';
 import type { Compression } from '../../ingest/input/compression.ts';
 import { packingMark } from '../../ingest/input/first-bytes.ts';
 import { fileError } from '../../ingest/input/input-error.ts';
@@ -38,7 +39,7 @@ export async function readBody(
   try {
     const arriving = incoming.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     const body =
-      compression === 'none' && size > 0
+      compression === 'none' && size > 0 && size <= smallInputBytes
         ? await ofSize(size, arriving, place)
         : await held(compression === 'none' ? arriving : unpack(arriving, compression), place);
     if (packingMark(body) !== 'none')

@@ -46,7 +46,7 @@ export interface BodyLoaderOptions {
   readonly answerTrustMs: number;
   /** Ends loads after the chunks in flight. */
   readonly signal: AbortSignal;
-  /** Told what is stored now, and what was before; the answer to a body that comes again is that to the first. */
+  /** Called with what this body has stored, and what was stored before. The answer does not tell: a body that comes again gets that of the first. */
   readonly onLoaded: (counts: Readonly<LoadCounts>) => void;
   readonly onWarning: (sender: string, text: string) => void;
 }

@@ -16,7 +16,7 @@ class AdtallyError(Exception):
         self.field: Optional[str] = problem.get("field")
         #: Of `offset_refused`: the offset that the channel goes on with.
         self.committed: Optional[int] = problem.get("committed")
-        #: Of `offset_refused`, where nobody knows whether a body has arrived: so many records have to come in one.
+        #: Of `offset_refused`, where nobody knows whether a body has arrived: so many records have to come in one body.
         self.records: Optional[int] = problem.get("records")
         self.request_id: Optional[str] = problem.get("request_id")
         #: Seconds to wait before another try, if the service said so.

@@ -7,7 +7,7 @@ export class AdtallyError extends Error {
   readonly field: string | undefined;
   /** Of `offset_refused`: the offset that the channel goes on with. */
   readonly committed: number | undefined;
-  /** Of `offset_refused`, where nobody knows whether a body has arrived: so many records have to come in one. */
+  /** Of `offset_refused`, where nobody knows whether a body has arrived: so many records have to come in one body. */
   readonly records: number | undefined;
   readonly requestId: string | undefined;
   /** Seconds to wait before another try, if the service said so. */

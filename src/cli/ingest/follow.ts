@@ -64,9 +64,7 @@ export async function follow(follower: Follower): Promise<void> {
   const ahead = new Set<string>();
   const onAhead = (name: string) => {
     if (!ahead.has(name))
-      say(
-        `${name}: its time of writing is ahead of the clock of this machine; it is read once that has come`,
-      );
+      say(`${name}: its time of writing is in the future; the file is read when that time has passed`);
     ahead.add(name);
   };
   let said = new Set<string>();

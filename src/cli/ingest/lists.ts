@@ -1,6 +1,6 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import type { Input } from '../../../ingest/input/input.ts';
-import { InputError } from '../../../ingest/input/input-error.ts';
+import { isOfInput, loadFailure } from '../../../ingest/ledger/load-error.ts';
 import type { ListReading } from '../../../ingest/lists/lookup-lists.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { confirm, lists } from '../../operations/lists.ts';
@@ -50,9 +50,9 @@ export async function ingestLists(
           try {
             await load(input);
           } catch (cause) {
-            // Of a store that fails at one list, none behind it is loaded: an older name would come after a newer one.
-            if (!(cause instanceof InputError)) throw cause;
-            onFailed(input, cause);
+            const error = loadFailure(cause, input.name, signal);
+            if (!isOfInput(error)) throw cause;
+            onFailed(input, error);
             continue;
           }
           await onLoaded(input);

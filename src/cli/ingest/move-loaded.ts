@@ -118,7 +118,7 @@ async function place(file: string, target: string): Promise<'linked' | 'copied' 
   return 'linked';
 }
 
-/** Takes a name with an empty file, over which another one is renamed. @returns false: something has it */
+/** Takes a name with an empty file, which is then replaced. @returns false where the name is taken */
 async function reserved(target: string): Promise<boolean> {
   try {
     await (await open(target, 'wx')).close();

@@ -112,7 +112,7 @@ async function verify(
   if (!agrees || closes.length + left.length > 0) process.exitCode = 1;
 }
 
-/** A load stores its events and adds them to one rollup after the other: what differs in passing is no difference. */
+/** A load stores its events and then adds them to one rollup after the other. What differs only meanwhile is no fault. */
 const looksAgain = 2;
 const betweenLooksMs = 500;
 
@@ -120,7 +120,7 @@ async function lastingDifferences(store: Store, days: DayRange): Promise<Verific
   let found = await verifyRollups(store, catalog, days);
   for (let look = 0; look < looksAgain && found.differences.length > 0 && !found.more; look++) {
     await delay(betweenLooksMs);
-    const placeOf = ({ table, account, day, measure }: Difference) => `${table} ${day} ${measure} ${account}`;
+    const placeOf = ({ table, account, day }: Difference) => `${table} ${day} ${account}`;
     const places = new Set(found.differences.map(placeOf));
     const inOrder = found.differences.map(({ day }) => day).sort();
     const again = await verifyRollups(store, catalog, {
@@ -192,8 +192,8 @@ const isPushed = ({ file }: LedgerDifference) => file.startsWith(pushedFrom);
 
 const completing = (difference: LedgerDifference) =>
   isPushed(difference)
-    ? `have the sender send the body again (${difference.file}), or give it up with adtally unload ${difference.load}`
-    : `adtally ingest events ${difference.file}`;
+    ? `complete interrupted loads: have the sender send the body again (${difference.file}), or give it up with adtally unload ${difference.load}`
+    : `complete interrupted loads with: adtally ingest events ${difference.file}`;
 
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
 function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
@@ -203,7 +203,7 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
   const wrong = first(0);
   return [
     ...unloads.map(endUnload),
-    ...(interrupted ? [`complete interrupted loads: ${completing(interrupted)}`] : []),
+    ...(interrupted ? [completing(interrupted)] : []),
     // A replacement that is completed mends what it replaces.
     ...(wrong && !interrupted
       ? [

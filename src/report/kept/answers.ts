@@ -122,7 +122,7 @@ export class Answers {
       if (!other) break;
       const answer = await other;
       if (answer) return { status: `${status}; collapsed`, answer };
-      // It ended without one: the first of those who waited computes it, and the others wait for that, once.
+      // It ended without one. The first of those who waited computes it, and the others wait once more.
     }
     return this.#ask(plan, format, status, { key, state, current });
   }

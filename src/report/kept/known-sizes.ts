@@ -30,7 +30,7 @@ export class KnownSizes {
     if (!this.has(turned, plan, format)) this.#seen.set(keyOf(turned, plan, format), daysOf(plan));
   }
 
-  /** Fewer days than it was seen with tell nothing of those. */
+  /** Not where the plan has fewer days than were seen: those may still be slow. */
   delete(turned: Turned, plan: Plan, format: ReportFormatName): void {
     if (this.has(turned, plan, format)) this.#seen.delete(keyOf(turned, plan, format));
   }
