@@ -22,8 +22,6 @@ export async function run(program: Command): Promise<void> {
       });
     }
   });
-  // Where a log or a message cannot be written, the work goes on, and there is nowhere to say so.
-  process.stderr.on('error', () => {});
   try {
     await program.parseAsync();
   } catch (error) {

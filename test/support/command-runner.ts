@@ -10,7 +10,7 @@ const programFor = (args: readonly string[]) =>
   new URL(`../../${cliFor(args)}${extname(import.meta.url)}`, import.meta.url);
 let runs = 0;
 
-process.stdout.setMaxListeners(0);
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0);
 process.on('message', async ({ args, end }: CommandLine) => {
   process.argv.splice(2, Infinity, ...args);
   await import(`${programFor(args)}?${++runs}`);
