@@ -126,7 +126,7 @@ export class Reader {
     ]);
     const sentTables = Object.entries(tables);
     const length = texts.reduce((sum, [, { length: more }]) => sum + more, 0);
-    // A character takes up to nine bytes of an address; a text that is too long as it is need not be written as one.
+    // A character takes up to nine bytes of an address. A text that is too long before that is not encoded to find out.
     const form =
       sentTables.length > 0 ||
       length > longestParams ||

@@ -63,7 +63,7 @@ function originOf(chunks: readonly BatchedChunk[]): Origin {
 
 /** As many files as are loaded at once. */
 const mostChunks = 256;
-/** What a batch has when the next chunk begins another one: ClickHouse needs about four times as much for it. */
+/** A chunk that comes when a batch has so many begins another one: ClickHouse needs about four times as much memory. */
 const enoughBytes = 64 << 20;
 /** So many paths of 4,096 bytes, and the statement that judges. */
 const mostQueryBytes = 2 << 20;
