@@ -1,6 +1,5 @@
 import { appendFile } from 'node:fs/promises';
 import { expect, test, vi } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ndjson } from '../../support/events.ts';
@@ -43,9 +42,10 @@ test('a killed load is taken over at once on the same machine', async () => {
   await until(async () => expect((await chunks()).claimed).toBe(1));
   await killed.kill('SIGKILL');
 
-  const { rows, repeated_rows } = await done(start('ingest', 'events', '--json', path));
+  const next = start('ingest', 'events', '--json', path);
+  const { rows, repeated_rows } = await done(next);
   expect(rows + repeated_rows).toBe(30_000);
-  const heartbeat = 'SELECT now64(6) - max(version) < 15 AS fresh FROM loads WHERE pid = {pid:UInt32}';
-  expect(await select(db.store, heartbeat, { pid: killed.pid })).toEqual([{ fresh: 1 }]);
+  // It may have waited for what ClickHouse was still storing, which the line would go on to say.
+  expect((await next.ended).stderr).not.toMatch(/waiting for load \S+$/m);
   expect(await counted()).toBe(30_000);
 });
