@@ -35,6 +35,8 @@ export const limitToldWithinMs = 5_000;
 
 /** A timer of Node.js may be early by this much. */
 export const earlyTimerMs = 5;
+/** 24 days: a longer timer of Node.js fires at once. */
+export const longestTimerSeconds = 2_073_600;
 
 /** Inserted parts of a table that ClickHouse recognises when they are sent again: the schema sets it on each table. */
 const deduplicationWindow = 10_000;

@@ -93,11 +93,12 @@ export function writeRejects(
   const faults =
     "arrayStringConcat(arrayMap(f -> if(f.field = '', f.reason, concat(f.field, ' ', f.reason)), r.faults), '; ')";
   const place = `${lineIn('r.line')} AS line, toUInt16(${eventIn('r.line')}) AS event_number`;
+  const event = 'mapApply((name, value) -> (name, toValidUTF8(value)), r.fields) AS event';
   const columns = {
     table: `load_id AS load, file, concat(toString(${lineIn('r.line')}), if(${eventIn('r.line')} > 0, concat(', event ', toString(${eventIn('r.line')})), '')) AS line, ${faults} AS faults`,
-    csv: `load_id AS load, chunk, ${place}, ${faults} AS faults, ${eventFields.map((name) => `r.fields['${name}'] AS ${name}`).join(', ')}, toValidUTF8(raw) AS raw`,
-    ndjson: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
-    json: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, r.fields AS event`,
+    csv: `load_id AS load, chunk, ${place}, ${faults} AS faults, ${eventFields.map((name) => `toValidUTF8(r.fields['${name}']) AS ${name}`).join(', ')}, toValidUTF8(raw) AS raw`,
+    ndjson: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, ${event}`,
+    json: `load_id AS load, chunk, file, ${place}, r.faults AS faults, toValidUTF8(raw) AS raw, ${event}`,
   }[format];
   return writeList(
     store,

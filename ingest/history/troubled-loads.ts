@@ -19,18 +19,21 @@ export interface FailingFiles {
 /** After so long a file that nobody loads again has been given up. */
 const givenUpAfterDays = 7;
 
-/** Of loads that began within the last seven days; their ids begin with the time, so no others are read. */
+/**
+ * Of loads that began within the last seven days; their ids begin with the time, so no others are read. Which came first is
+ * told by their turns, which are of the clock of ClickHouse.
+ */
 export async function failingFiles(store: Store, now: Date): Promise<FailingFiles> {
   const since = new Date(now.getTime() - givenUpAfterDays * 86_400_000);
   const [row] = await select<FailingFiles>(
     store,
-    `SELECT toFloat64(count()) AS files, argMax(name, last.1) AS file, max(last.1) AS load,
-       toFloat64(argMax(failures, last.1)) AS times, argMax(last.2, last.1) AS error
+    `SELECT toFloat64(count()) AS files, argMax(name, last) AS file, max(last).2 AS load,
+       toFloat64(argMax(failures, last)) AS times, max(last).3 AS error
      FROM (
-       SELECT l.file AS name, maxIf(l.load_id, now_state IN ('loaded', 'unloaded')) AS settled,
-         arrayFilter(f -> f.1 > settled, groupArrayIf((l.load_id, l.error), now_state IN ('failed', 'dead'))) AS failed,
+       SELECT l.file AS name, maxIf(l.turn, now_state IN ('loaded', 'unloaded')) AS settled,
+         arrayFilter(f -> f.1 > settled, groupArrayIf((l.turn, l.load_id, l.error), now_state IN ('failed', 'dead'))) AS failed,
          length(failed) AS failures, arrayMax(failed) AS last
-       FROM (SELECT load_id, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
+       FROM (SELECT load_id, turn, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
              WHERE load_id >= {since:String} AND kind != 'rebuild') AS l
        GROUP BY name HAVING failures > 0)`,
     { since: since.toISOString().replace(/\D/g, '').slice(0, 14) },

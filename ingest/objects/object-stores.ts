@@ -94,13 +94,16 @@ function endpointOf(text: string | undefined): URL | undefined {
 
 async function objectsOf(bucket: Bucket, path: string, signal?: AbortSignal): Promise<ObjectInput[]> {
   const isPattern = isDynamicPattern(path);
-  if (!isPattern && path !== '' && !path.endsWith('/')) {
+  // As of files, a name may look like a pattern; no store is asked for a star, which most patterns have.
+  if (path !== '' && !path.endsWith('/') && !path.includes('*')) {
     const found = await bucket.find(path, signal);
     if (found) return [new ObjectInput(bucket, found)];
   }
   const folder = path === '' || path.endsWith('/') ? path : `${path}/`;
   // As of files, a pattern leads through folders, and a star does not stand for a name that begins with a dot.
-  const matches = isPattern ? picomatch(path) : (key: string) => !key.slice(folder.length).startsWith('.');
+  const matches = isPattern
+    ? picomatch(path, { nonegate: true })
+    : (key: string) => !key.slice(folder.length).startsWith('.');
   const prefix = isPattern ? (/^[^*?[\]{}()!+@\\]*/.exec(path)?.[0] ?? '') : folder;
   const flat = !/\/|\*\*/.test(path.slice(prefix.length));
   const found: ObjectInput[] = [];

@@ -17,6 +17,9 @@ export interface S3Options {
 }
 
 const namesRegion = /^[a-z0-9-]{1,32}$/;
+/** Keys that are too old, or that somebody has changed for others. */
+const notAccepted =
+  /^(ExpiredToken|InvalidToken|TokenRefreshRequired|InvalidAccessKeyId|SignatureDoesNotMatch)$/;
 
 /** Amazon S3, what speaks its language, and Google Cloud Storage by its XML interface. */
 export class S3Service implements ObjectService {
@@ -81,7 +84,7 @@ export class S3Service implements ObjectService {
   }
 
   async mayPassNow({ status, code, region }: Refusal): Promise<boolean> {
-    if (/^(ExpiredToken|InvalidToken|TokenRefreshRequired)$/.test(code)) return this.#options.renewKeys();
+    if (notAccepted.test(code)) return this.#options.renewKeys();
     const elsewhere = status === 301 || status === 307 || status === 400;
     if (!elsewhere || !region || region === this.#region || !namesRegion.test(region)) return false;
     this.#region = region;

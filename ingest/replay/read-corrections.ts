@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { eventFields } from '../../catalog/events.ts';
 import { describePlace, placeAt } from '../event/record-place.ts';
 import { csv } from '../formats/csv.ts';
+import type { Format } from '../formats/format.ts';
 import { formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
@@ -48,6 +49,15 @@ async function textOf(input: Input): Promise<string> {
   }
 }
 
+function formatOfExport(input: Input): Format {
+  try {
+    return formatOf(input);
+  } catch (cause) {
+    const advice = 'the name does not tell the format; end it in .csv or .ndjson';
+    throw new InputError(`${input.name}: ${advice}`, { cause });
+  }
+}
+
 /**
  * The rows of a corrected export.
  * @throws {InputError} when the file is no corrected export, or has two corrections of a rejected row
@@ -67,7 +77,7 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
 }
 
 async function rowsOf(input: Input): Promise<Correction[]> {
-  const format = formatOf(input);
+  const format = formatOfExport(input);
   const text = await textOf(input);
   try {
     if (format === csv) {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import * as z from 'zod';
+import { longestTimerSeconds } from '../../clickhouse/timings.ts';
 import type { LowDayRule } from '../../ingest/history/low-day.ts';
 import { type MailSettings, mailConfig, mailVariables } from './mail.ts';
 import { addNetwork } from './networks.ts';
@@ -17,11 +18,10 @@ const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
 /** Hours and days of alerts: ten years are never. */
 const period = (what: string, max: number) =>
   wholeNumber(`is not a number of ${what}: a whole number, 0 for no alert`, 0, max);
-/** A timer of Node.js longer than 24 days fires at once. */
 const timerSeconds = wholeNumber(
-  'is not a time of at most 24 days: a whole number of seconds from 1 to 2073600',
+  `is not a time of at most 24 days: a whole number of seconds from 1 to ${longestTimerSeconds}`,
   1,
-  2_073_600,
+  longestTimerSeconds,
 );
 /** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);

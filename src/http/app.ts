@@ -112,6 +112,8 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     const reason = query && (await deps.outcomes.of(query))?.failure;
     log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
+  // The first that breaks is seen as a rise.
+  metrics.broken.inc({ outcome: 'failed' }, 0);
   const onFound = (status: string) => metrics.answers.inc({ cache: cacheLabel(status) });
   const logins = {
     accounts: deps.accounts,

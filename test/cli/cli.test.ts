@@ -106,6 +106,8 @@ describe('usage', () => {
     ['ingest events x --chunk-bytes=100000', /unknown option '--chunk-bytes=100000'/],
     ['ingest events x --parallel=3', /unknown option '--parallel=3'/],
     ['ingest events x --format xml', /--format/],
+    ['ingest events x --follow 25d', /--follow .*Give 24d at most/],
+    ['mail --every 30d', /--every .*Give 24d at most/],
     ['confirm acme --from 2026-02-01 --to 2026-02-30', /--to/],
     ['confirm acme --from 2026-02-02 --to 2026-02-01', /--to must not be before the first day/],
     ['confirm acme --to 2026-02-01', /--from/],

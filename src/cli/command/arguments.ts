@@ -1,5 +1,6 @@
 import { CommanderError, InvalidArgumentError } from 'commander';
 import * as z from 'zod';
+import { longestTimerSeconds } from '../../../clickhouse/timings.ts';
 import { delimiterNamed, noDelimiter } from '../../../ingest/formats/delimiter.ts';
 import { encodingNamed, noEncoding } from '../../../ingest/input/text.ts';
 
@@ -64,6 +65,13 @@ export function duration(text: string): number {
   const [, number, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (Number(number) > 0) return Number(number) * unitMs[unit as keyof typeof unitMs];
   throw new InvalidArgumentError('Give a time such as 60s, 5m, 12h or 2d.');
+}
+
+/** Milliseconds between two looks. */
+export function pause(text: string): number {
+  const ms = duration(text);
+  if (ms <= longestTimerSeconds * 1_000) return ms;
+  throw new InvalidArgumentError('Give 24d at most.');
 }
 
 /** The address of a server, without a password or a path behind a question mark. */

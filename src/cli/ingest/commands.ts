@@ -7,6 +7,7 @@ import {
   duration,
   endpoint,
   eventDays,
+  pause,
   rejectLimit,
   share,
   textEncoding,
@@ -27,7 +28,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       endpoint,
     );
   const followOption = () =>
-    new Option('--follow <time>', 'go on looking for new files, this often: 60s, 5m').argParser(duration);
+    new Option('--follow <time>', 'go on looking for new files, this often: 60s, 5m').argParser(pause);
   const events = ingest
     .command('events')
     .description('load events')

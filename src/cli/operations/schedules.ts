@@ -11,7 +11,7 @@ import {
   schedules,
 } from '../../operations/schedules.ts';
 import { listSchedules } from '../../schedules/schedules.ts';
-import { duration, usage } from '../command/arguments.ts';
+import { pause, usage } from '../command/arguments.ts';
 import { config, counted, line, print, say, withStore } from '../command/command.ts';
 import { addOperation, operate } from './operate.ts';
 
@@ -48,9 +48,7 @@ export function addMailCommands(program: Command): void {
       '--again <schedule>',
       'send its mails, and if an account made it the questions of that account, once more where nobody knows whether they were sent, or the mail server refused them; then end',
     )
-    .addOption(
-      new Option('--every <duration>', 'how often to look').argParser(duration).default(60_000, '60s'),
-    )
+    .addOption(new Option('--every <duration>', 'how often to look').argParser(pause).default(60_000, '60s'))
     .action(sendMails);
 }
 

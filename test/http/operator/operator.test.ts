@@ -33,6 +33,9 @@ test('800 questions of anybody cost no statement', async () => {
     await expect
       .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 20_000, interval: 200 })
       .toMatch(read);
+  // Prometheus sees a counter rise that was there before.
+  const broken = /^adtally_answers_broken_total\{outcome="failed"\} 0$/m;
+  expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(broken);
   const before = statements();
   const startedAt = performance.now();
   for (const path of ['/readyz', '/metrics', '/healthz', '/openapi.json']) {

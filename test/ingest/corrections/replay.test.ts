@@ -165,6 +165,25 @@ test('what is no corrected export, and two corrections of one row, are refused, 
   expect(await totals()).toMatchObject({ events: 12 });
 });
 
+test('what is not UTF-8 keeps no export from being replayed, and stays rejected until somebody says what it means', async () => {
+  const columns = 'event_id,event_time,event_type,advertiser_id,campaign_id,quantity';
+  const line = (n: number, campaign: string, quantity: number) =>
+    `${loads.account}-${n},2026-03-01T12:00:00Z,impression,${loads.account},${campaign},${quantity}`;
+  const text = [columns, line(1, 'a', 1), line(2, 'b', 0), line(3, 'stra\xdfe', 1)].join('\n');
+  const latin = await file('latin.csv', Buffer.from(text, 'latin1'));
+  const { stdout } = await run('ingest', 'events', '--json', '--encoding', 'utf-8', latin);
+  const [loadId = ''] = JSON.parse(stdout).loads;
+  for (const kind of ['ndjson', 'csv'] as const) {
+    const { code, stderr } = await run('replay', loadId, await corrected(loadId, kind, () => 1));
+    expect(code, stderr).toBe(4);
+    expect(stderr).toContain('line 4: campaign_id has U+FFFD in place of what was not UTF-8');
+  }
+  const path = await corrected(loadId, 'ndjson', () => 1);
+  const said = await file('said.ndjson', (await readFile(path, 'utf8')).replaceAll('\ufffd', 'ss'));
+  expect(await run('replay', loadId, said)).toMatchObject({ code: 0 });
+  expect(await totals()).toMatchObject({ events: 3 });
+});
+
 test('a load that does not exist is named', async () => {
   const { code, stderr } = await run('replay', 'nowhere', await file('e.csv', 'chunk,line\n'));
   expect(code).toBe(1);

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { confirmDays } from '../../../ingest/lists/confirmations.ts';
+import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { useStore } from '../../support/store.ts';
@@ -49,6 +52,20 @@ test('a file that fails each time is one failing file, until it is loaded, taken
   expect(await failing()).toMatchObject({ files: 1, file: path, times: 1 });
   const inEightDays = new Date(Date.now() + 8 * 86_400_000);
   expect(await failing(inEightDays)).toMatchObject({ files: 0 });
+});
+
+test('a load that failed by a clock that is ahead is settled by the next one', async () => {
+  const path = await loader.file('ahead.ndjson', bad());
+  const before = (await failing()).files;
+  const ahead = () => new Date(Date.now() + 3_600_000);
+  const rejectLimit = new RejectLimit({ rows: 0 });
+  await expect(
+    loadEvents({ store: db.store, input: new LocalFile(path), rejectLimit, now: ahead }),
+  ).rejects.toThrow(/rows are faulty/);
+  expect(await failing()).toMatchObject({ files: before + 1, file: path });
+  await loader.file('ahead.ndjson', ndjson([one()]));
+  expect((await loader.ingest(path)).code).toBe(0);
+  expect(await failing()).toMatchObject({ files: before });
 });
 
 test('events have come last when some were newly counted, whatever was tried since', async () => {

@@ -73,6 +73,16 @@ test('of more objects than a page has all are found, and read by their names', a
   }
 });
 
+test('an object whose name looks like a pattern is that object alone, and nothing is all but what is named', async () => {
+  const keys = ['odd/a[1].ndjson', 'odd/a1.ndjson', 'odd/b (1).ndjson', 'odd/b 1.ndjson', '!x.ndjson'];
+  await Promise.all(keys.map((key) => storage.put(key, key)));
+  const names = async (path: string) => (await found(address(path))).map(({ name }) => name);
+  for (const key of keys) expect(await names(key)).toEqual([address(key)]);
+  expect(await names('odd/a[12].ndjson')).toEqual([address('odd/a1.ndjson')]);
+  expect(await names('!x*')).toEqual([address('!x.ndjson')]);
+  await expect(names('!y.ndjson')).rejects.toThrow(/no file there/);
+});
+
 test.each(['s3://', 's3://-/x', 's3://../x', 'az://account', 'gs:///x', 'az://user@host:80/c/x'])(
   '%s is no address',
   async (arg) => {

@@ -121,6 +121,19 @@ test('a listing that goes on without saying where is refused', async () => {
   );
 });
 
+test('keys of a file that somebody has changed are read again', async () => {
+  const { AWS_ACCESS_KEY_ID: id = '', AWS_SECRET_ACCESS_KEY: secret } = storage.keys;
+  const written = (of: string) =>
+    loader.file('credentials', `[default]\naws_access_key_id = ${of}\naws_secret_access_key = ${secret}\n`);
+  const path = await written('OLD');
+  await put('a.ndjson', lines(3));
+  const env = { AWS_SHARED_CREDENTIALS_FILE: path, AWS_EC2_METADATA_DISABLED: 'true' };
+  const own = stores(env);
+  await expect(expandFiles([address('a.ndjson')], own)).rejects.toThrow(/does not accept the keys/);
+  await written(id);
+  expect(await expandFiles([address('a.ndjson')], own)).toHaveLength(1);
+});
+
 test('an endpoint of keys that throttles is asked again', async () => {
   await put('a.ndjson', lines(1));
   const keys = { AccessKeyId: 'S3RVER', SecretAccessKey: 'S3RVER' };
