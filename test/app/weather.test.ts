@@ -12,15 +12,17 @@ import { useBrowser } from './browser.ts';
 import { choose, daysAgo, totalsRow, visibleRows, whole } from './pages.ts';
 
 /** What becomes of an answer between the service and the browser. */
-type Weather = 'fair' | 'cut' | 'failed' | 'held';
+type Weather = 'fair' | 'cut' | 'failed' | 'held' | 'limited' | 'silent';
 
 const db = useStore();
 const service = useService(db);
 const limited = useService(db, { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_WINDOW_SECONDS: '5' });
 const browser = useBrowser();
 let weather: Weather = 'fair';
-/** Lets the rest of an answer that is held go. */
+/** Lets an answer that is held, or the rest of it, go. */
 let release: () => void = () => {};
+/** The paths of the reports that were asked for. */
+const asked: string[] = [];
 let between: Server;
 let url = '';
 
@@ -35,6 +37,7 @@ beforeAll(async () => {
 });
 beforeEach(() => {
   weather = 'fair';
+  asked.length = 0;
 });
 afterAll(() => {
   between.closeAllConnections();
@@ -44,9 +47,19 @@ afterAll(() => {
 function pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
   const isReport =
     incoming.method === 'POST' && !['/v1/campaigns', '/v1/ad_units'].includes(incoming.url ?? '');
+  if (isReport) asked.push(incoming.url ?? '');
+  if (isReport && weather === 'limited') {
+    outgoing.writeHead(429, { 'content-type': 'application/problem+json', 'retry-after': '30' });
+    outgoing.end('{"detail":"too many requests"}');
+    return;
+  }
   if (isReport && weather === 'failed') {
     outgoing.writeHead(500, { 'content-type': 'application/problem+json', 'x-request-id': 'of-the-gateway' });
     outgoing.end('{"detail":"the gateway is out of order"}');
+    return;
+  }
+  if (isReport && weather === 'silent') {
+    release = () => pass(incoming, outgoing);
     return;
   }
   const { headers, method } = incoming;
@@ -146,6 +159,27 @@ test('past the request limit it counts down, and then goes on by itself', async 
   expect(await violations(page, '.notice')).toEqual([]);
   await whole(page);
   expect(await visibleRows(page)).toHaveLength(1);
+});
+
+test('the wait for a place ends with its question: another one is asked once, and is not broken off', async () => {
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  await whole(page);
+  await page.clock.install();
+  weather = 'limited';
+  await choose(page, 'Device');
+  await page.getByText(/Trying again in \d/).waitFor();
+  weather = 'silent';
+  await choose(page, 'Creative');
+  const path = '/v1/campaigns/breakdowns/device_creative_date';
+  await expect.poll(() => asked.at(-1)).toBe(path);
+  await page.clock.fastForward(60_000);
+  expect(await page.getByText(/Trying again/).count()).toBe(0);
+  weather = 'fair';
+  release();
+  await whole(page);
+  // The second time is that of its release.
+  expect(asked.filter((each) => each === path)).toHaveLength(2);
+  expect(browser.complaints).toEqual([]);
 });
 
 test('what cannot be listed or downloaded says why, and is not taken for nothing', async () => {

@@ -188,6 +188,8 @@ export class Workbench {
     const turn = ++this.turn;
     this.arranged = undefined;
     this.isWhole = false;
+    // What it says, or asks again when its time is over, is of the question before.
+    this.notice.hide();
     this.element.setAttribute('aria-busy', 'true');
     this.element.classList.add('asking');
     this.toolbar.say(text.progress.asking);
@@ -200,7 +202,6 @@ export class Workbench {
     this.element.classList.remove('asking');
     if ('failure' in result) return this.fail(result.failure);
     if (this.isOfOtherDays(result.facts)) return this.onNewDay();
-    this.notice.hide();
     this.isWhole = true;
     this.facts = result.facts;
     this.all = result.rows;
@@ -218,7 +219,6 @@ export class Workbench {
   }
 
   private async arriving({ rows, bytes, columns, facts }: Progress): Promise<void> {
-    this.notice.hide();
     this.facts = facts;
     this.reveal(true);
     this.toolbar.say(text.progress.arriving(countText(rows), bytesText(bytes)), true);
