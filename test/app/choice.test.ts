@@ -5,7 +5,7 @@ import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { daysAgo, shownDay, totalsRow, visibleRows, whole } from './pages.ts';
+import { daysAgo, holdNext, shownDay, totalsRow, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -274,5 +274,33 @@ test('where the browser keeps nothing for the page it works until it is closed',
   await page.getByText('6 rows', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Login token').waitFor();
+  expect(browser.complaints).toEqual([]);
+});
+
+test('values offered to choose from are those of the days that are chosen, whichever answer comes last', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  const release = await holdNext(page, '**/v1/campaigns');
+  const values = page.locator('.filter .values label');
+  await page.locator('.filter summary').click();
+  await page.evaluate(
+    (days) => {
+      location.hash += `&days=${days}`;
+    },
+    `${daysAgo(1)}/${daysAgo(1)}`,
+  );
+  const nothing = page.getByText('No such value on these days.');
+  await nothing.waitFor();
+  await release();
+  expect(await values.count()).toBe(0);
+  expect(await nothing.isVisible()).toBe(true);
+  // Nor are those of other days there until an answer comes.
+  await page.goBack();
+  await values.first().waitFor();
+  const next = await holdNext(page, '**/v1/campaigns');
+  await page.goForward();
+  await expect.poll(() => values.count()).toBe(0);
+  await next();
+  await nothing.waitFor();
   expect(browser.complaints).toEqual([]);
 });

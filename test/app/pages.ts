@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
 
 /** Days before today, `yyyy-mm-dd`; the services of the tests count days in UTC. */
@@ -114,4 +114,31 @@ export function longTasks(page: Page): Promise<number[]> {
         setTimeout(() => resolve([]), 500);
       }),
   );
+}
+
+/** Holds the next answer to such a request, as it is now. Returns what lets it go, and waits until the page has it. */
+export async function holdNext(
+  page: Page,
+  url: string,
+  isIt: (request: Request) => boolean = () => true,
+): Promise<() => Promise<void>> {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let held: Request | undefined;
+  await page.route(url, async (route) => {
+    if (held || !isIt(route.request())) return route.fallback();
+    held = route.request();
+    const answer = route.fetch();
+    await released;
+    // The page may have broken its request off.
+    await answer.then((response) => route.fulfill({ response })).catch(() => {});
+  });
+  return async () => {
+    await expect.poll(() => held !== undefined, { timeout: 20_000 }).toBe(true);
+    release();
+    await (await held?.response())?.finished();
+    await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve))));
+  };
 }

@@ -26,6 +26,9 @@ export class Filters {
   private boxes = new Map<string, HTMLInputElement>();
   /** The field and the values that have boxes. */
   private shown = '';
+  /** The report that they are of. */
+  private about = '';
+  private turn = 0;
   private state: State | undefined;
 
   /** @param request of a report that has the values of a field, unfiltered */
@@ -90,18 +93,27 @@ export class Filters {
 
   /** Lists the values again, if the menu is open: those of the rows, and those that the filter has. */
   async refresh(): Promise<void> {
+    const turn = ++this.turn;
     if (!this.details.open || !this.state) return;
     const column = this.field.value;
     const find = this.find.value;
+    const request = this.request(this.state, column);
+    const about = JSON.stringify(request);
+    if (about !== this.about) {
+      this.about = about;
+      this.shown = '';
+      this.list.replaceChildren();
+      this.said.textContent = '';
+    }
     let failure = '';
     const found = await this.rows
-      .call('values', { request: this.request(this.state, column), column, find, most: listed + 1 })
+      .call('values', { request, column, find, most: listed + 1 })
       .catch((error: Error) => {
         failure = `${text.problems.failed.title}: ${error.message}`;
         return [];
       });
-    // Another field was chosen, or more was typed, meanwhile.
-    if (column !== this.field.value || find !== this.find.value) return;
+    // Other days or another field were chosen, or more was typed, meanwhile.
+    if (turn !== this.turn) return;
     const chosen = this.state.filters[column] ?? [];
     const values = [...new Set(found.slice(0, listed).concat(find ? [] : chosen))];
     const boxes = [column, ...values].join('\n');
