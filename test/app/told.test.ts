@@ -144,4 +144,16 @@ test('a click on a figure shows the loads that it is the sum of, as the service 
   expect(await dialog.locator('tfoot').textContent()).toMatch(/^Total[13]/);
   await page.keyboard.press('Escape');
   await expect.poll(() => dialog.isVisible()).toBe(false);
+
+  // It is the row that was seen, also where all are being ordered.
+  const [first] = await visibleRows(page);
+  await page.evaluate(() => {
+    document.querySelector<HTMLElement>('button.head[data-column=start_time]')?.click();
+    document.querySelector<HTMLElement>('regular-table tbody td.number')?.click();
+  });
+  await parts.first().waitFor();
+  expect(await dialog.locator('p').first().textContent()).toContain(first?.Day);
+  await page.keyboard.press('Escape');
+  await whole(page);
+  expect((await visibleRows(page))[0]?.Day).not.toBe(first?.Day);
 });

@@ -86,6 +86,8 @@ export interface Drawn extends Said {
 }
 
 export interface Slice {
+  /** Which rows of the report they are. */
+  readonly rows: readonly number[];
   /** By column, then row: what the cells say. */
   readonly cells: readonly (readonly string[])[];
   /** The same with every digit. */
@@ -109,7 +111,7 @@ export interface Methods {
   slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
   /** @param options.show each day, week or month of a range; or the rows with the largest values, or what changed most, so many at most */
   chart(options: { metric: string; show: Spans | 'largest' | 'changes'; most: number }): ChartPoint[];
-  /** Days, names and ids of the row at a place, as the service has them. */
+  /** Days, names and ids of a row, as the service has them. */
   texts(row: number): Readonly<Record<string, string>>;
   /** Of another report than the one shown: one that no filter narrows. */
   values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];

@@ -68,14 +68,14 @@ export class Report {
     const byId = new Map(this.rows.columns.map((column) => [column.id, column]));
     const cells = columns.map((id) => rows.map((row) => this.cell(byId.get(id), row)));
     return {
+      rows,
       cells: cells.map((column) => column.map(({ text }) => text)),
       whole: cells.map((column) => column.map(({ text, whole = text }) => whole)),
       unconfirmed: rows.map((row) => this.isUnconfirmed(byId, row)),
     };
   }
 
-  texts(place: number): Record<string, string> {
-    const row = this.order?.[place] ?? place;
+  texts(row: number): Record<string, string> {
     const columns = this.rows.columns.filter((column) => column instanceof TextColumn);
     return Object.fromEntries(columns.map((column) => [column.id, column.text(row)]));
   }

@@ -4,6 +4,8 @@ import type { Slice } from '../rows/protocol.ts';
 const most = 500;
 
 interface SeenRow {
+  /** Which row of the report it is, whatever the order of the rows is meanwhile. */
+  readonly row: number;
   /** Whether its money may still change. */
   readonly open: boolean;
   /** By column: every digit. */
@@ -18,12 +20,13 @@ export class SeenRows {
     this.rows.clear();
   }
 
-  add({ whole, unconfirmed }: Slice, columns: readonly string[], from: number): void {
-    for (const [n, open] of unconfirmed.entries()) {
+  add({ rows, whole, unconfirmed }: Slice, columns: readonly string[], from: number): void {
+    for (const [n, row] of rows.entries()) {
+      const open = unconfirmed[n] ?? false;
       const known = this.rows.get(from + n)?.whole ?? [];
       const texts = columns.map((id, column) => [id, whole[column]?.[n] ?? ''] as const);
       this.rows.delete(from + n);
-      this.rows.set(from + n, { open, whole: new Map([...known, ...texts]) });
+      this.rows.set(from + n, { row, open, whole: new Map([...known, ...texts]) });
     }
     for (const row of this.rows.keys()) {
       if (this.rows.size <= most) return;

@@ -207,7 +207,7 @@ export class RowTable {
     const slice =
       y1 > y0 && this.count > 0
         ? await this.rows.call('slice', { from: y0, to: y1, columns })
-        : { cells: columns.map(() => []), whole: [], unconfirmed: [] };
+        : { rows: [], cells: columns.map(() => []), whole: [], unconfirmed: [] };
     this.seen.add(slice, columns, y0);
     const cells = new Map(columns.map((id, n) => [id, slice.cells[n] ?? []]));
     const name = (ids: readonly string[], row: number) =>
@@ -341,7 +341,8 @@ export class RowTable {
     const figure = target.closest<HTMLTableCellElement>('tbody td');
     const meta = figure && this.element.getMeta(figure);
     if (meta && 'y' in meta && meta.y !== undefined) {
-      this.choices.onexplain(meta.y);
+      const row = this.seen.get(meta.y)?.row;
+      if (row !== undefined) this.choices.onexplain(row);
       return;
     }
     const cell = target.closest('tbody th');
