@@ -6,7 +6,7 @@ import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, whole } from './pages.ts';
+import { choose, daysAgo, holdNext, whole } from './pages.ts';
 
 const db = useStore();
 const secret = { LINK_SECRET: 'a secret of more than 32 characters' };
@@ -73,6 +73,8 @@ test('a report as its month was closed is sent with the figures of the day of se
     `${service.url}/app#token=${await service.token('shop')}&report=campaigns&days=2026-03-01/2026-03-31&figures=closed`,
   );
   await whole(page);
+  // What was asked first may be answered last.
+  const release = await holdNext(page, '**/v1/schedule/list');
   await page.locator('.mail > summary').click();
   await page.getByLabel('Recipients').fill('anna@example.com');
   await page.getByRole('button', { name: 'Send by mail', exact: true }).click();
@@ -80,6 +82,8 @@ test('a report as its month was closed is sent with the figures of the day of se
   const [stored] = await listSchedules(db.store);
   expect(stored?.body).not.toHaveProperty('as_of');
   expect(stored?.body).toHaveProperty('metrics');
+  await release();
+  expect(await page.locator('.schedules li strong').count()).toBe(1);
 });
 
 test('a service whose operator has not allowed it says nothing of mails', async () => {

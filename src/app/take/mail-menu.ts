@@ -27,6 +27,7 @@ export class MailMenu {
   private readonly at = el('input', { type: 'time', value: '06:00', required: true });
   private readonly attach = choice({ xlsx: text.take.formats.xlsx, csv: text.take.formats.csv });
   private creating = false;
+  private refreshes = 0;
 
   constructor(session: Session, shown: () => Shown, onEnd: (reason: string) => void) {
     this.session = session;
@@ -90,7 +91,9 @@ export class MailMenu {
   }
 
   private async refresh(): Promise<void> {
+    const refresh = ++this.refreshes;
     const answer = await listSchedules(this.session);
+    if (refresh !== this.refreshes) return;
     if ('failure' in answer) return this.fail(answer.failure);
     const items = answer.result.map((schedule) => this.item(schedule));
     this.list.replaceChildren(...(items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)]));
