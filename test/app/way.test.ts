@@ -10,7 +10,18 @@ import { readers } from '../support/readers.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, jumps, plain, shownDay, tabTo, totalsRow, visibleRows, whole } from './pages.ts';
+import {
+  choose,
+  daysAgo,
+  holdNext,
+  jumps,
+  plain,
+  shownDay,
+  tabTo,
+  totalsRow,
+  visibleRows,
+  whole,
+} from './pages.ts';
 
 const db = useStore();
 const service = useService(db, { LINK_SECRET: 'a secret of more than 32 characters' });
@@ -258,4 +269,24 @@ test('the same way with the keyboard alone', async () => {
   await tabTo(page, '.masthead .aside button');
   await press('Enter');
   await page.getByText('You are signed out').waitFor();
+});
+
+test('what was asked for last is there to be copied, until another report is chosen', async () => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token(account)}`);
+  await whole(page);
+  const release = await holdNext(page, '**/v1/links/**');
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'Link to the file', exact: true }).click();
+  await page.getByRole('button', { name: 'curl', exact: true }).click();
+  const shown = page.locator('.take textarea');
+  await shown.waitFor();
+  await release();
+  expect(await shown.inputValue()).toMatch(/^curl /);
+  await page.keyboard.press('Escape');
+  await choose(page, 'Device');
+  await whole(page);
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'curl', exact: true }).waitFor();
+  expect(await shown.isVisible()).toBe(false);
+  expect(browser.complaints).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
+import type { Asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged, Failure } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
@@ -33,6 +34,7 @@ export class TakeMenu {
   private readonly beyondFind = el('p', { class: 'warning', hidden: true });
   private readonly ended = new AbortController();
   private running: AbortController | undefined;
+  private turn = 0;
 
   constructor(rows: Rows, session: Session, taken: () => Taken, onEnd: (reason: string) => void) {
     this.onEnd = onEnd;
@@ -110,22 +112,22 @@ export class TakeMenu {
     else this.said.textContent = failureText(failure);
   }
 
-  /** Undefined if there is none, which is said. */
-  private async contentOf(what: keyof typeof text.take.copies): Promise<string | undefined> {
-    if (what === 'link') return location.href;
+  private async contentOf(what: keyof typeof text.take.copies): Promise<Asked<string>> {
+    if (what === 'link') return { result: location.href };
     if (what === 'file') {
       const answer = await fileLink(this.taken(), this.session);
-      if ('result' in answer) return location.origin + answer.result.link;
-      this.fail(answer.failure);
-      return undefined;
+      return 'result' in answer ? { result: location.origin + answer.result.link } : answer;
     }
-    return commands[what](this.taken(), this.session.today, location.origin);
+    return { result: commands[what](this.taken(), this.session.today, location.origin) };
   }
 
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
-    const content = await this.contentOf(what);
-    if (content === undefined) return;
-    this.shown.hidden = true;
+    this.forget();
+    const { turn } = this;
+    const answer = await this.contentOf(what);
+    if (turn !== this.turn) return;
+    if ('failure' in answer) return this.fail(answer.failure);
+    const content = answer.result;
     try {
       await navigator.clipboard.writeText(content);
       this.said.textContent = text.take.copied(text.take.copies[what]);
@@ -136,6 +138,13 @@ export class TakeMenu {
       this.shown.hidden = false;
       this.shown.select();
     }
+  }
+
+  /** What was or is to be copied is of an earlier question. */
+  forget(): void {
+    this.turn++;
+    if (!this.shown.hidden) this.said.textContent = '';
+    this.shown.hidden = true;
   }
 
   /** Nothing goes on, and no key is listened to. */

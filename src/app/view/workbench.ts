@@ -180,6 +180,7 @@ export class Workbench {
     this.filters.show(this.state);
     this.metrics.show(this.state);
     this.toolbar.show(this.state);
+    this.take.forget();
     this.cards.show(this.state, this.arranged?.totals);
     void this.filters.refresh();
   }
