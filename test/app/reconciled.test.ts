@@ -6,7 +6,7 @@ import { useStore } from '../support/store.ts';
 import { hours, loadHappened, reported } from '../support/two-sides.ts';
 import { violations } from './axe.ts';
 import { useBrowser } from './browser.ts';
-import { tabTo, whole } from './pages.ts';
+import { holdNext, tabTo, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -47,8 +47,12 @@ test('a file is compared on the page: totals, causes in words, what is left and 
   const compare = () => dialog.getByRole('button', { name: 'Vergleichen', exact: true }).click();
   const said = dialog.locator('.said');
 
+  const release = await holdNext(page, '**/reconcile?*');
+  await choose('theirs.csv', theirs);
+  await compare();
   await choose('theirs.xlsx', theirs);
   await compare();
+  await release();
   expect(await said.textContent()).toContain('Wählen Sie eine Datei mit der Endung .csv');
 
   await choose('theirs.csv', 'x'.repeat(maxFileBytes + 1));

@@ -138,6 +138,9 @@ export class Reconciled {
   private async compare(): Promise<void> {
     const [file] = this.file.files ?? [];
     if (!file) return;
+    this.running.abort();
+    const running = new AbortController();
+    this.running = running;
     this.forget();
     const type = types[file.name.toLowerCase().split('.').at(-1) ?? ''];
     if (type === undefined) {
@@ -148,9 +151,6 @@ export class Reconciled {
       this.say(words.tooLarge(bytesText(maxFileBytes)), true);
       return;
     }
-    this.running.abort();
-    const running = new AbortController();
-    this.running = running;
     this.say(words.comparing);
     const path = `/v1/${this.family}/reconcile?tolerance=${this.tolerance.value}`;
     const found = await asked<Comparison>(path, this.session, file, { type, signal: running.signal });
