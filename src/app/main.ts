@@ -30,6 +30,19 @@ let bench: Workbench | undefined;
 let session: Session | undefined;
 /** Of the person who signed in at the provider. */
 let accounts: readonly string[] = [];
+/** Where the page speaks while there is no report. */
+const notice = new Notice();
+/** Of the last question whom to let in: what an earlier one comes to is not shown. */
+let turn = 0;
+
+/** Shows this instead of what was there, which asks nothing any more. */
+function show(...elements: HTMLElement[]): void {
+  turn++;
+  notice.hide();
+  bench?.close();
+  bench = undefined;
+  root?.replaceChildren(...elements);
+}
 
 /** The state of the address, in a family that the key opens. */
 function stateOf(open: Session): State {
@@ -52,9 +65,7 @@ function withUsualColumns(state: State): State {
 function leave(reason: string): void {
   forgetKey();
   session = undefined;
-  bench?.close();
-  bench = undefined;
-  root?.replaceChildren(signIn(reason, open));
+  show(signIn(reason, open));
   root?.querySelector<HTMLElement>('.sign-in a.primary, #token')?.focus();
 }
 
@@ -79,13 +90,11 @@ function open(opened: Session): void {
   const state = stateOf(opened);
   const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
-  bench?.close();
   // An answer may come when somebody else is signed in.
   const endThis = (reason: string) => {
     if (session === opened) end(reason);
   };
   const made = new Workbench(opened, state, endThis, () => void openWith(opened.key));
-  bench = made;
   const report = segments(
     text.familiesLabel,
     'family',
@@ -95,7 +104,7 @@ function open(opened: Session): void {
   report.element.classList.add('families');
   report.show(state.family);
   addEventListener('popstate', () => report.show(made.family));
-  root?.replaceChildren(
+  show(
     el('a', { class: 'skip', href: '#main', onclick: skip }, text.skip),
     header({
       family: opened.families.length > 1 ? report.element : undefined,
@@ -106,6 +115,7 @@ function open(opened: Session): void {
     }),
     made.element,
   );
+  bench = made;
   made.tellUnread(unread);
 }
 
@@ -119,14 +129,17 @@ function skip(event: Event): void {
 
 /** @param linked the token of a link: another account than that of this tab is opened only when its reader says so */
 async function start(linked = tokenOfLink()): Promise<void> {
+  const asked = ++turn;
   const failure = failureOfSignIn();
   const kept = keptKey();
   if (!linked && (!kept || accountOf(kept) !== undefined)) accounts = await accountsOfPerson();
+  if (asked !== turn) return;
   if (!linked && !kept) return choose(failure);
   const key = linked || kept;
   if (!kept) keepKey(key);
   const again = () => void start(linked);
   const entered = await enter(key);
+  if (asked !== turn) return;
   if ('failure' in entered) {
     if (entered.failure.reason !== 'unauthorized') return tell().fail(entered.failure, again);
     if (linked && kept && linked !== kept) return start('');
@@ -137,14 +150,14 @@ async function start(linked = tokenOfLink()): Promise<void> {
   }
   if (key === kept || !kept) return open(entered);
   const before = await enter(kept);
+  if (asked !== turn) return;
   if ('failure' in before) {
     if (before.failure.reason === 'unauthorized') return open(entered);
     return tell().fail(before.failure, again);
   }
   if (before.account === entered.account) return open(entered);
   const { title, detail, stay, change } = text.signIn.other;
-  const notice = tell();
-  notice.say({ title, detail: detail(before.account, entered.account) });
+  tell().say({ title, detail: detail(before.account, entered.account) });
   const staying = button(stay(before.account), () => open(before), { class: 'primary' });
   notice.element.append(
     staying,
@@ -162,8 +175,7 @@ function choose(failure: string, otherwise = ''): void {
   } else if (others.length === 0) {
     void openWith(keyOf(only));
   } else {
-    const notice = tell();
-    notice.say(text.signIn.choose);
+    tell().say(text.signIn.choose);
     notice.element.append(...accounts.map((account) => button(account, () => void openWith(keyOf(account)))));
     notice.element.querySelector('button')?.focus();
   }
@@ -171,20 +183,18 @@ function choose(failure: string, otherwise = ''): void {
 
 async function openWith(key: Key): Promise<void> {
   tell().say({ title: text.progress.asking, detail: '' });
+  const asked = turn;
   const entered = await enter(key);
+  if (asked !== turn) return;
   if (!('failure' in entered)) return open(entered);
   const { ended, session } = text.signIn.reasons;
   if (entered.failure.reason === 'unauthorized') return leave(accountOf(key) === undefined ? ended : session);
   tell().fail(entered.failure, () => void openWith(key));
 }
 
-/** Where the page speaks while there is no report. */
 function tell(): Notice {
-  const notice = new Notice();
-  bench?.close();
-  bench = undefined;
   const heading = el('h1', { class: 'unseen' }, text.title);
-  root?.replaceChildren(el('main', { id: 'main', class: 'door' }, heading, notice.element));
+  show(el('main', { id: 'main', class: 'door' }, heading, notice.element));
   return notice;
 }
 

@@ -1,10 +1,11 @@
+import type { Request } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
-import { choose, daysAgo, visibleRows, whole } from './pages.ts';
+import { choose, daysAgo, holdNext, visibleRows, whole } from './pages.ts';
 
 const db = useStore();
 const service = useService(db);
@@ -161,4 +162,47 @@ test('another token of the same account asks nothing, and one that opens nothing
   await page.locator('.chart canvas').waitFor();
   expect(await page.evaluate(() => sessionStorage.getItem('adtally-token'))).toBe(other);
   expect(await page.locator('.account bdi').textContent()).toBe('both');
+});
+
+test('what was asked for last is opened, whichever answer comes last', async () => {
+  const [one, both] = [await service.token('one'), await service.token('both')];
+  const isOne = (request: Request) => request.headers().authorization === `Bearer ${one}`;
+  const page = await browser.open(`${service.url}/app`);
+  const fromTheDoor = await holdNext(page, '**/v1/campaigns', isOne);
+  await page.getByLabel('Login token').fill(one);
+  await page.keyboard.press('Enter');
+  await page.goto(`${service.url}/app#token=${both}`);
+  await whole(page);
+  await fromTheDoor();
+  const account = page.locator('.masthead .account bdi');
+  expect(await account.textContent()).toBe('both');
+
+  const fromALink = await holdNext(page, '**/v1/campaigns', isOne);
+  await page.goto(`${service.url}/app#token=${one}`);
+  await page.goto(`${service.url}/app#token=${both}&each=total`);
+  await page.locator('.bars').waitFor();
+  await fromALink();
+  await whole(page);
+  expect(await account.textContent()).toBe('both');
+  expect(browser.complaints).toEqual([]);
+});
+
+test('whoever tries again before the wait is over is let in once', async () => {
+  const page = await browser.open('about:blank');
+  await page.clock.install();
+  await page.route('**/v1/*', (route) =>
+    route.fulfill({ status: 429, headers: { 'retry-after': '30' }, json: { detail: 'too many requests' } }),
+  );
+  await page.goto(`${service.url}/app#token=${await service.token('both')}`);
+  await page.getByText(/Trying again in \d/).waitFor();
+  await page.unroute('**/v1/*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await whole(page);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await page.clock.fastForward(60_000);
+  // Whatever was asked before has been told then.
+  await page.evaluate(() => fetch('/app'));
+  expect(asked).not.toContain('/v1/campaigns');
+  expect(browser.complaints).toEqual([]);
 });

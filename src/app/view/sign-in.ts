@@ -31,6 +31,7 @@ export function signIn(reason: string, onSession: (session: Session) => void): H
     submit.textContent = text.signIn.working;
     said.textContent = '';
     const session = await enter(token);
+    if (!form.isConnected) return;
     submit.disabled = false;
     submit.textContent = text.signIn.submit;
     if (!('failure' in session)) return onSession(session);
