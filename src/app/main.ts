@@ -132,7 +132,7 @@ async function start(linked = tokenOfLink()): Promise<void> {
   const asked = ++turn;
   const failure = failureOfSignIn();
   const kept = keptKey();
-  if (!linked && (!kept || accountOf(kept) !== undefined)) accounts = await accountsOfPerson();
+  if (kept ? accountOf(kept) !== undefined : !linked) accounts = await accountsOfPerson();
   if (asked !== turn) return;
   if (!linked && !kept) return choose(failure);
   const key = linked || kept;

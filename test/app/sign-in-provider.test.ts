@@ -103,6 +103,12 @@ test('a person with several accounts chooses one, and changes to another', async
   await page.reload();
   await whole(page);
   expect(await page.getByLabel('Account').inputValue()).toBe('acme');
+  // Also where it was asked to go to another one.
+  await page.goto('about:blank');
+  await page.goto(`${service.url}/app#token=${await service.token('Größe & Co')}`);
+  await page.getByRole('button', { name: /Stay with .*acme/ }).click();
+  await whole(page);
+  expect(await page.getByLabel('Account').inputValue()).toBe('acme');
 });
 
 test('a session that ends while a report is open asks to sign in again, and keeps what was chosen', async () => {
