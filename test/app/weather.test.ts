@@ -115,8 +115,12 @@ test('rows are there to be read while others arrive, and their totals only when 
       .join('')
       .trim(),
   ).toBe('');
+  // What may be of the question before is paler.
+  const paleness = () => page.locator('.chart').evaluate((chart) => Number(getComputedStyle(chart).opacity));
+  expect(await paleness()).toBeLessThan(1);
   release();
   await whole(page);
+  expect(await paleness()).toBe(1);
   await page.getByText('60,000 rows', { exact: true }).waitFor();
   expect((await totalsRow(page)).Day).toBe('Total');
   expect(browser.complaints).toEqual([]);

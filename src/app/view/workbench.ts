@@ -208,8 +208,8 @@ export class Workbench {
     this.all = result.rows;
     performance.mark('all rows');
     if (this.session.optional) void this.closed.ask(this.state);
-    await this.arrange();
     this.toolbar.announce(text.progress.done(rowsText(result.rows)));
+    await this.arrange();
   }
 
   /** Whether a new day has begun where days are counted, and what was asked for has other days now. */
