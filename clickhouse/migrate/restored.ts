@@ -21,6 +21,9 @@ import { dictionaryStatements, statementsForNode } from './migration-files.ts';
 /** Of a rewrite of the whole store. */
 export const everyMonth = 0;
 
+/** The ledger until the views are there: a load that began before would store events in no rollup, or nowhere. */
+const waitingLedger = 'restored_loads';
+
 type Credentials = Pick<Address, 'user' | 'password'>;
 
 /** Says that the database beside is complete. @param from the backup, as the command was given it */
@@ -89,6 +92,7 @@ export async function takePlace(address: Address, names?: Credentials): Promise<
   try {
     if (await isThere(server, beside, restoreMark)) {
       await dropDerived(server, beside);
+      await run(`RENAME TABLE IF EXISTS ${beside}.loads TO ${beside}.${waitingLedger}`);
       await run(`CREATE DATABASE IF NOT EXISTS ${database}`);
       // From here on the old one is given up.
       await run(`DROP TABLE IF EXISTS ${database}.migrations SYNC`);
@@ -96,6 +100,7 @@ export async function takePlace(address: Address, names?: Credentials): Promise<
       await run(`RENAME DATABASE ${beside} TO ${database}`);
     }
     await createDerived(address, names);
+    await run(`RENAME TABLE IF EXISTS ${database}.${waitingLedger} TO ${database}.loads`);
     // Before the mark goes: after a kill in between nobody would end the rewrite of this restore, and no moment could be told
     // any more.
     await run(`INSERT INTO ${database}.rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')

@@ -3,17 +3,28 @@ import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { appliedMigrations } from '../../clickhouse/migrate/migrate.ts';
 import { dropDerived, keepSince, markRestored, takePlace } from '../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../clickhouse/restoring.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { loadEvents } from '../../ingest/load/load-events.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { listAnswers, listSchedules } from '../../src/schedules/schedules.ts';
-import { event, load } from '../support/events.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
+import { event, load, ndjson, withFile } from '../support/events.ts';
+import { heldAt } from '../support/held.ts';
+import { environmentOf } from '../support/process.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-const killedAtDrop = useStatementsBetween(
+const run = useCommandRunners();
+let killedAt = '';
+const way = useStatementsBetween(
   () => db.address.url,
-  ({ query }) => (query.startsWith('DROP DATABASE') ? { status: 500, text: 'killed' } : undefined),
+  ({ query }) => (query.startsWith(killedAt) ? { status: 500, text: 'killed' } : undefined),
 );
+const takePlaceUntil = async (statement: string) => {
+  killedAt = statement;
+  await expect(takePlace({ ...db.address, url: way.url })).rejects.toThrow('killed');
+};
 let server: Store;
 beforeAll(() => {
   server = connect({ ...db.address, database: 'default' });
@@ -26,11 +37,14 @@ const spent = async (from: string) =>
 
 /** What the complete database beside has spent; the store has spent 10 more. */
 let restored: string | undefined;
+/** Its name in the folder of the server. */
+let backup = '';
 beforeEach(async () => {
   const { database } = db.address;
   await load(db.store, [event({ spend: '1' })]);
   restored = await spent(`${database}.campaigns_date`);
-  const archive = `File('${database}-${Date.now()}.tar.zst')`;
+  backup = `${database}-${Date.now()}.tar.zst`;
+  const archive = `File('${backup}')`;
   await server.command({ query: `BACKUP DATABASE ${database} TO ${archive}` });
   await load(db.store, [event({ spend: '10', event_time: '2026-02-01T00:00:00Z' })]);
   await server.command({ query: `RESTORE DATABASE ${database} AS ${besideOf(database)} FROM ${archive}` });
@@ -53,12 +67,47 @@ test('a restored database takes the place of one whose tables a dictionary in an
 });
 
 test('a database is given up before the first of its tables is dropped: killed then, no half of it passes for a store', async () => {
-  await expect(takePlace({ ...db.address, url: killedAtDrop.url })).rejects.toThrow('killed');
+  await takePlaceUntil('DROP DATABASE');
   await expect(appliedMigrations(db.store)).rejects.toThrow(
     'a restore of a backup was interrupted; end it with: adtally restore a backup --replace',
   );
   await takePlace(db.address);
   expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
+});
+
+test('a load that begins before the restored database has its views is refused, and not stored in a part of them', async () => {
+  await takePlaceUntil('CREATE MATERIALIZED VIEW');
+  await expect(load(db.store, [event({ spend: '100' })])).rejects.toThrow('loads');
+  await takePlace(db.address);
+  expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
+  await load(db.store, [event({ spend: '100', event_time: '2026-03-01T00:00:00Z' })]);
+  expect(await spent(`${db.address.database}.campaigns_date`)).toBe(String(Number(restored) + 100));
+});
+
+test('restore --replace waits for a load that runs', async () => {
+  const held = heldAt(db.store, /INSERT INTO incoming/);
+  const loading = withFile('held.ndjson', ndjson([event({ spend: '100' })]), (path) =>
+    loadEvents({
+      store: held.store,
+      input: new LocalFile(path),
+      chunkBytes: 1 << 20,
+      now: () => new Date(),
+    }),
+  );
+  await held.reached;
+  const restoring = run(['restore', backup, '--replace'], environmentOf(db.address));
+  const waiting = `SELECT 1 AS waits FROM ${db.address.database}.loads FINAL WHERE kind = 'rebuild' AND state = 'running'`;
+  try {
+    await expect.poll(() => select(server, waiting), { timeout: 20_000 }).toEqual([{ waits: 1 }]);
+  } finally {
+    held.release();
+    await loading;
+  }
+  const { code, stderr } = await restoring;
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain('waiting for load ');
+  expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
+  expect(await select(server, waiting)).toEqual([]);
 });
 
 test('who signed out, who got a mail, who unsubscribed and which schedule was removed since the backup is kept, and what cannot be read is told', async () => {

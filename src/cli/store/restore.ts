@@ -1,3 +1,4 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import {
@@ -8,6 +9,7 @@ import {
   takePlace,
 } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
 import { commandLine, recorded } from '../../operations/audit.ts';
 import { listSchedules } from '../../schedules/schedules.ts';
 import { usage } from '../command/arguments.ts';
@@ -42,10 +44,16 @@ export async function restore(store: Store, from: string, { replace = false }: R
     if (hadData && !replace) {
       throw usage(`database ${database} has data: --replace drops it for that of the backup`);
     }
+    const turn = hadData ? await takeTurn(store, archive.name) : undefined;
     let kept = false;
     await reading(archive, async () => {
       kept = (await restoreBeside(server, store, archive)) && hadData;
+      turn?.assertTurnHeld();
+      if (!hadData && (await hasData(server, database))) {
+        throw new Error(`database ${database} has got data meanwhile: run the same command again`);
+      }
     }).catch(async (error: unknown) => {
+      await turn?.fail(error);
       await server.command({ query: `DROP DATABASE IF EXISTS ${besideOf(database)} SYNC` });
       say('nothing was restored: the database has what it had before');
       throw error;
@@ -53,7 +61,22 @@ export async function restore(store: Store, from: string, { replace = false }: R
     await markRestored(server, database, givenAs(from));
     await takePlace(store.address, config().clickhouse.names);
     await tellRestored(store, archive.name, kept);
+    await turn?.finish();
   });
+}
+
+/** Waits for running loads. Loads that begin meanwhile wait, and fail when the ledger goes that they wait in. */
+async function takeTurn(store: Store, name: string): Promise<Load | undefined> {
+  try {
+    return await Load.begin(store, { kind: 'rebuild', file: `restore of ${name}` }, new Date(), {
+      onWait: (other) => say(`waiting for load ${other}`),
+    });
+  } catch (error) {
+    // A backup also brings back what can no longer be read.
+    if (!(error instanceof ClickHouseError)) throw error;
+    say(`whether loads run cannot be read (${error.type}): let none run until this has ended`);
+    return undefined;
+  }
 }
 
 /**
