@@ -110,6 +110,19 @@ test('restore --replace waits for a load that runs', async () => {
   expect(await select(server, waiting)).toEqual([]);
 });
 
+test('a restore that is complete is told as done, whatever else can no longer be written', async () => {
+  const { database } = db.address;
+  await server.command({ query: `DROP DATABASE ${besideOf(database)} SYNC` });
+  await server.command({ query: `RENAME TABLE ${database}.audit TO ${database}.no_audit` });
+  backup = `without-audit-${backup}`;
+  await server.command({ query: `BACKUP DATABASE ${database} TO File('${backup}')` });
+  const { code, stderr } = await run(['restore', backup, '--replace'], environmentOf(db.address));
+  expect(code, stderr).toBe(0);
+  expect(stderr).toMatch(/^restored from /m);
+  expect(stderr).toMatch(/^the restore is done, but .*audit/m);
+  await server.command({ query: `RENAME TABLE ${database}.no_audit TO ${database}.audit` });
+});
+
 test('who signed out, who got a mail, who unsubscribed and which schedule was removed since the backup is kept, and what cannot be read is told', async () => {
   const { database } = db.address;
   const beside = besideOf(database);

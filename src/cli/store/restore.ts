@@ -60,8 +60,7 @@ export async function restore(store: Store, from: string, { replace = false }: R
     });
     await markRestored(server, database, givenAs(from));
     await takePlace(store.address, config().clickhouse.names);
-    await tellRestored(store, archive.name, kept);
-    await turn?.finish();
+    await tellRestored(store, archive.name, kept, turn);
   });
 }
 
@@ -124,16 +123,21 @@ async function syncTables(server: Store, database: string): Promise<void> {
   for (const path of tables.flatMap(({ paths }) => paths)) await allSynced(path);
 }
 
-/** @param kept whether the store is known to have who was mailed and who signed out since the backup */
-async function tellRestored(store: Store, name: string, kept: boolean): Promise<void> {
+/**
+ * Nothing that fails here makes the restore one that failed.
+ * @param kept whether the store is known to have who was mailed and who signed out since the backup
+ */
+async function tellRestored(store: Store, name: string, kept: boolean, turn?: Load): Promise<void> {
+  const warn = (error: Error) => say(`the restore is done, but since then: ${error.message}`);
   const entry = { operation: 'restore', input: { from: name } };
-  await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} }));
+  await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} })).catch(warn);
+  await turn?.finish().catch(warn);
   await untilReportsShowIt();
   say(`restored from ${name}`);
   say(
     `tokens that were revoked since the backup are valid again, with their links${kept ? '' : ', and people who signed out since may be signed in again'}: adtally token list; then load the files since`,
   );
-  if (!kept && (await listSchedules(store)).length > 0) {
+  if (!kept && (await listSchedules(store).catch(warn))?.length !== 0) {
     say(
       'mails of the days since the backup may be sent again, also to people who unsubscribed since, and schedules that were removed since may be there again: adtally schedule list; then let adtally mail run',
     );
