@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { ClickHouseError } from '@clickhouse/client';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
@@ -214,14 +215,16 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
 
   app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) => {
-    // The caller has left, and so the request failed; nobody would read an answer.
-    if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
+    const { destroyed } = c.env.incoming.socket;
+    // Where the caller has left, most requests failed for that.
+    if (destroyed && !(error instanceof ClickHouseError)) return new Response(null, { status: callerLeft });
     const problem = asProblem(error, c.get('refused'));
     if (statusOf(problem.code) === 429) metrics.limited.inc({ code: problem.code });
     // Of damage that is known the log tells once, and not with each request.
     if (statusOf(problem.code) === 500 && !(error instanceof DamagedFigures)) {
       log.error({ err: error, request: c.get('requestId') }, 'request failed');
     }
+    if (destroyed) return new Response(null, { status: callerLeft });
     return problemResponse(c, problem);
   });
   return app;

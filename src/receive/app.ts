@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { ClickHouseError } from '@clickhouse/client';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
@@ -113,14 +114,17 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
   );
   app.notFound((c) => problemResponse(c, new Problem('not_found')));
   app.onError((error, c) => {
-    // The caller has left; nobody would read an answer.
-    if (c.env.incoming.socket.destroyed) return new Response(null, { status: callerLeft });
+    const { destroyed } = c.env.incoming.socket;
+    // Where the caller has left, most requests failed for that.
+    if (destroyed && !(error instanceof ClickHouseError || error instanceof LoadError))
+      return new Response(null, { status: callerLeft });
     // Operations read no mappings.
     const adviceFor = c.req.path === eventsPath ? forSenders : withoutHints;
     const problem = asProblem(error, adviceFor, c.get('refused'));
     const status = statusOf(problem.code);
     if (status === 429) metrics.limited.inc({ code: problem.code });
     if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'request failed');
+    if (destroyed) return new Response(null, { status: callerLeft });
     return problemResponse(c, problem);
   });
   return app;

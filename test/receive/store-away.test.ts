@@ -1,5 +1,8 @@
+import { request } from 'node:http';
+import pino from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { Load } from '../../ingest/ledger/load.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { Readiness } from '../../src/http/server/health.ts';
 import { event } from '../support/events.ts';
@@ -11,6 +14,13 @@ import { useStore } from '../support/store.ts';
 const db = useStore();
 const receiver = useReceiver(db);
 const commands = useCommands();
+const lines: { msg: string; status?: number }[] = [];
+const logged = (msg: string) => lines.filter((line) => line.msg === msg);
+const logging = useReceiver(
+  db,
+  {},
+  pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
+);
 
 test('while ClickHouse is away a body is told to come again, and then counts once', async () => {
   const gate = await openGate(db.address.url);
@@ -67,4 +77,32 @@ test('a check that is late is waited for, and one that hangs is not', async () =
   answers = false;
   vi.advanceTimersByTime(10_000);
   expect(await readiness.latest()).toBe('unreachable');
+});
+
+test('what the store says to a body whose sender has left is logged, and not that a sender has left', async () => {
+  const authorization = `Bearer ${await logging.token('web')}`;
+  const left = () => logged('answered').filter(({ status }) => status === 499).length;
+  const breaksOff = request(`${logging.url}/v1/events`, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/x-ndjson', 'content-length': 1_000 },
+  }).on('error', () => {});
+  breaksOff.write('{', () => breaksOff.destroy());
+  await expect.poll(left, { timeout: 20_000 }).toBe(1);
+  const turn = await Load.begin(db.store, { kind: 'rebuild', file: 'in turn' }, new Date());
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const sent = fetch(`${logging.url}/v1/events`, {
+    ...{ method: 'POST', headers: { authorization, 'content-type': 'application/x-ndjson' }, signal },
+    body: bodyOf([event()]),
+  }).catch(() => undefined);
+  const waiting = "SELECT 1 AS waits FROM loads FINAL WHERE file = 'push from web' AND state = 'running'";
+  await expect.poll(() => select(db.store, waiting), { timeout: 20_000 }).toEqual([{ waits: 1 }]);
+  leaving.abort();
+  await sent;
+  await expect.poll(left, { timeout: 20_000 }).toBe(2);
+  expect(logged('request failed')).toEqual([]);
+  await db.store.command({ query: 'RENAME TABLE incoming TO incoming_away' });
+  await turn.finish();
+  await expect.poll(() => logged('request failed'), { timeout: 20_000 }).toHaveLength(1);
+  await db.store.command({ query: 'RENAME TABLE incoming_away TO incoming' });
 });

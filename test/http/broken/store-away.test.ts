@@ -1,6 +1,8 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { type IncomingMessage, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import pino from 'pino';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createToken, newToken } from '../../../src/accounts/tokens.ts';
 import { readyNowOrLater } from '../../../src/http/server/ready-later.ts';
 import { openGate } from '../../support/gate.ts';
@@ -13,12 +15,20 @@ import { isReport } from '../report-statements.ts';
 const db = useStore();
 const commands = useCommands();
 let isHanging = false;
+let answerToAll: Promise<Page> | undefined;
 let answerToReports: Promise<Page> | undefined;
 const between = useStatementsBetween(
   () => db.address.url,
-  (passing) => (isHanging ? new Promise(() => {}) : isReport(passing) ? answerToReports : undefined),
+  (passing) =>
+    isHanging ? new Promise(() => {}) : (answerToAll ?? (isReport(passing) ? answerToReports : undefined)),
 );
 const hanging = useService(reachedBy(between, db));
+const lines: { msg: string; status?: number }[] = [];
+const logging = useService(
+  reachedBy(between, db),
+  {},
+  pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) }),
+);
 const hurried = useService(reachedBy(between, db), { REPORT_TIMEOUT_SECONDS: '1' });
 
 const endpoint = '/v1/campaigns';
@@ -65,6 +75,27 @@ test('a report that ClickHouse ends at its time limit says that it took too long
   const answer = await hurried.post(endpoint, 'a', body);
   answerToReports = undefined;
   expect(await answer.json()).toMatchObject({ status: 500, code: 'report_timeout' });
+});
+
+test('what the store says is logged also where the caller has left', async () => {
+  let answer = (_page: Page): void => undefined;
+  answerToAll = new Promise((resolve) => {
+    answer = resolve;
+  });
+  const headers = { authorization: `Bearer ${newToken()}` };
+  const asking = request(`${logging.url}${endpoint}`, { method: 'POST', headers }).on('error', () => {});
+  const leave = (begun: unknown) => {
+    if ((begun as { request: IncomingMessage }).request.url === endpoint) asking.destroy();
+  };
+  subscribe('http.server.request.start', leave);
+  onTestFinished(() => void unsubscribe('http.server.request.start', leave));
+  asking.end('{}');
+  const logged = (msg: string) => lines.filter((line) => line.msg === msg).map(({ status }) => status);
+  await expect.poll(() => logged('answered'), { timeout: 20_000 }).toEqual([499]);
+  expect(logged('request failed')).toEqual([]);
+  answer({ status: 500, text: 'Code: 241. DB::Exception: too much. (MEMORY_LIMIT_EXCEEDED)' });
+  await expect.poll(() => logged('request failed'), { timeout: 20_000 }).toHaveLength(1);
+  answerToAll = undefined;
 });
 
 test('nobody waits long for a ClickHouse that hangs', async () => {
