@@ -3,7 +3,7 @@ import { insertData, type Store } from '../../clickhouse/client.ts';
 import { requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { dropStaged, stagedRejects } from '../delivery/staging.ts';
 import { insertSettings } from '../event/insert-settings.ts';
-import { judgedColumns, judgeRecords } from '../event/judge.ts';
+import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { sameNames } from '../event/mapping.ts';
 import { jsonSource } from '../formats/ndjson.ts';
 import type { Fault } from '../rejects/rejected-rows.ts';
@@ -22,14 +22,14 @@ export function linesOf(rows: readonly Readonly<Record<string, string>>[]): stri
 export async function faultsOfRows(
   store: Store,
   rows: readonly Readonly<Record<string, string>>[],
-  requireEventId: boolean,
+  how: Pick<JudgeOptions, 'requireEventId' | 'roundMoney'>,
 ): Promise<Map<number, readonly Fault[]>> {
   const batch = `corrections ${randomUUID()}`;
   const source = jsonSource('lines', sameNames(), false);
-  const options = { timezone: 'UTC', roundMoney: false, requireEventId };
+  const options = { ...how, timezone: 'UTC', reportTimezone: await requireTimezone(store) };
   await insertData(store, {
     into: `incoming_staging (${judgedColumns.join(', ')}, batch)`,
-    select: `SELECT *, chunk AS batch FROM (${judgeRecords(source, { ...options, reportTimezone: await requireTimezone(store) })})`,
+    select: `SELECT *, chunk AS batch FROM (${judgeRecords(source, options)})`,
     format: source.format,
     data: [linesOf(rows)],
     params: { chunk: batch, loadId: '', loadTime: '1971-01-01 00:00:00', file: '', firstLine: 0 },

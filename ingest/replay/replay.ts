@@ -45,7 +45,14 @@ export async function replay(
     const description = { kind: 'replay', file: `replay of ${load}`, lock: 'replay', dedupe } as const;
     const turn = await Load.begin(store, description, now(), options);
     try {
-      const result = await replayOnce(store, load, corrections, { turn, dedupe, unfinished }, now);
+      const { roundMoney = false } = options;
+      const result = await replayOnce(
+        store,
+        load,
+        corrections,
+        { turn, dedupe, roundMoney, unfinished },
+        now,
+      );
       if (result) return result;
     } catch (error) {
       await turn.fail(error);
@@ -57,6 +64,8 @@ export async function replay(
 export interface ReplayOptions extends WaitOptions {
   /** Rows whose event_id is present on their days are not loaded. */
   readonly dedupe?: boolean;
+  /** Amounts with more than six decimal places are rounded, half away from zero. */
+  readonly roundMoney?: boolean;
 }
 
 /** The name of a replay says whether it goes by event ids: however often it is interrupted, it does so to its end. */
@@ -75,6 +84,7 @@ async function unfinishedReplay(store: Store, load: string): Promise<string | un
 interface Turn {
   readonly turn: Load;
   readonly dedupe: boolean;
+  readonly roundMoney: boolean;
   /** The replay that was unfinished before the turn began. */
   readonly unfinished: string | undefined;
 }
@@ -84,7 +94,7 @@ async function replayOnce(
   store: Store,
   load: string,
   corrections: readonly Correction[],
-  { turn, dedupe, unfinished: seen }: Turn,
+  { turn, dedupe, roundMoney, unfinished: seen }: Turn,
   now: () => Date,
 ): Promise<ReplayResult | undefined> {
   const unfinished = await unfinishedReplay(store, load);
@@ -111,7 +121,7 @@ async function replayOnce(
   const faults = await faultsOfRows(
     store,
     candidates.map(({ fields }) => fields),
-    dedupe,
+    { requireEventId: dedupe, roundMoney },
   );
   const good = candidates.filter((_, n) => !faults.has(n));
   let duplicates = 0;
@@ -150,7 +160,9 @@ async function finishReplay(store: Store, id: string, turn: Load, now: () => Dat
   const input = heldInput('the corrected rows', ['ndjson'], lines);
   // Equal rows of another replay are other events.
   const reading = { ...plainReading(input.name), salt: `replay ${id}` };
-  const loaded = await loadEvents({ store, input, reading, dedupe: isDeduped(id), load: turn, now });
+  // They were judged before they were recorded: an amount that is rounded now was to be.
+  const options = { dedupe: isDeduped(id), roundMoney: true };
+  const loaded = await loadEvents({ store, input, reading, ...options, load: turn, now });
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, replay_id, replayed_at)
             SELECT chunk, line, load_id, file, faults, raw, fields, replay_id, now64(3) FROM rejected_rows FINAL

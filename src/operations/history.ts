@@ -96,6 +96,10 @@ const corrected = z.strictObject({
     .boolean('must be true or false')
     .default(false)
     .describe('leave out events whose event_id is already loaded on the same days'),
+  round_money: z
+    .boolean('must be true or false')
+    .default(false)
+    .describe('round amounts to six decimal places instead of leaving their rows rejected'),
 });
 /** How many rows that are still faulty are told; all of them stay rejected. */
 const mostReasons = 10;
@@ -115,9 +119,9 @@ export const replay: FileOperation<typeof corrected, z.infer<typeof replayed>> =
   input: corrected,
   answer: replayed,
   changes: 'reports',
-  async run(context, { load, dedupe }, { input }) {
+  async run(context, { load, dedupe, round_money: roundMoney }, { input }) {
     await requireLoad(context.store, load);
-    const options = { dedupe, ...waiting(context) };
+    const options = { dedupe, roundMoney, ...waiting(context) };
     const { loadId, replayed, duplicates, skipped, faulty } = await replayRows(
       context.store,
       load,

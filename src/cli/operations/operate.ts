@@ -40,6 +40,8 @@ export function addOperation(
     const word = `${field}${type === 'array' ? '...' : ''}`;
     command.argument(required.includes(field) ? `<${word}>` : `[${word}]`, description);
   }
+  /** Fields by what commander calls their options. */
+  const fields = new Map<string, string>();
   for (const field of Object.keys(properties).filter((each) => !named.includes(each))) {
     const { type, title = field, description, enum: choices = [], default: standard } = fieldOf(field);
     if (field === 'format') {
@@ -47,19 +49,24 @@ export function addOperation(
       if (choices.includes('csv')) command.option('--csv', 'print CSV');
       continue;
     }
-    const option = new Option(`--${field}${type === 'boolean' ? '' : ` <${title}>`}`, description);
+    const option = new Option(
+      `--${field.replaceAll('_', '-')}${type === 'boolean' ? '' : ` <${title}>`}`,
+      description,
+    );
+    fields.set(option.attributeName(), field);
     if (standard) option.default(standard);
     command.addOption(choices.length > 0 ? option.choices(choices.map(String)) : option);
   }
   return command.action(async () => {
     const words = command.registeredArguments.map((each, n) => [each.name(), command.processedArgs[n]]);
-    const { json: _json, csv: _csv, ...options } = command.opts();
+    const { json: _json, csv: _csv, ...opts } = command.opts();
+    const options = Object.entries(opts).map(([name, value]) => [fields.get(name) ?? name, value]);
     // `loads show LOAD --json`: a command takes an option that it shares with the one below it.
     const { json, csv } = command.optsWithGlobals();
     const formats = fieldOf('format').enum ?? [];
     const format = csv ? 'csv' : !json ? 'table' : formats.includes('json') ? 'json' : 'ndjson';
     const chosen = formats.length > 0 ? { format } : { json };
-    const given: Given = { ...options, ...Object.fromEntries(words), ...chosen };
+    const given: Given = { ...Object.fromEntries([...options, ...words]), ...chosen };
     await act(given).catch((error: unknown) => {
       if (!(error instanceof InvalidRequest) || error.field === undefined) throw error;
       const [field = '', place] = error.field.split('.');

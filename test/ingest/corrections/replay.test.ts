@@ -53,7 +53,10 @@ test('rejected rows of another load are left alone', async () => {
 
 test('corrections are judged though what was held back for that cannot be let go of', async () => {
   const store = failingAt(db.store, /ALTER TABLE incoming_staging/, 'before');
-  const faults = await faultsOfRows(store, [{ event_id: 'a', event_type: 'click' }], false);
+  const faults = await faultsOfRows(store, [{ event_id: 'a', event_type: 'click' }], {
+    requireEventId: false,
+    roundMoney: false,
+  });
   expect([...faults.keys()]).toEqual([0]);
 });
 
@@ -106,6 +109,27 @@ test('a corrected row has the time that its load read, whatever the zone and the
   );
   // A day and the serial date of that day are the same moment.
   expect(stored.map(({ times }) => times)).toEqual([2, 2, 2, 4, 2]);
+});
+
+test('amounts of more than six decimal places are rounded where --round-money says so', async () => {
+  const spends = ['1.2345675', '2.3456785'];
+  const path = await file(
+    'e.ndjson',
+    ndjson(spends.map((spend) => event({ advertiser_id: loads.account, spend }))),
+  );
+  const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
+  const rejected = await file('c.csv', (await run('rejects', load, '--csv')).stdout);
+  expect((await run('replay', load, rejected)).stderr).toContain('0 rows replayed, 2 still faulty');
+  expect(await run('replay', load, rejected, '--round-money')).toMatchObject({
+    code: 0,
+    stderr: '2 rows replayed\n',
+  });
+  const stored = await select(
+    db.store,
+    'SELECT toString(spend) AS spend FROM events WHERE advertiser_id = {account:String} ORDER BY spend',
+    { account: loads.account },
+  );
+  expect(stored).toEqual([{ spend: '1.234568' }, { spend: '2.345679' }]);
 });
 
 test('numbers of a corrected NDJSON keep all their digits, and what looks like one in a text stays text', async () => {
