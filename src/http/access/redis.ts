@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
+const alone = 'this process limits requests by itself';
+
 /**
  * The Redis that shares request limits between processes; logs once when it fails and once when it is back.
  *
@@ -18,8 +20,15 @@ export function openRedis(url: string, log: Logger): Redis {
     socketTimeout: 1_000,
   });
   let failing = false;
-  redis.on('error', (err) => {
-    if (!failing) log.warn({ err }, 'Redis fails: this process limits requests by itself');
+  redis.on('error', (err: Error & { command?: { name: string } }) => {
+    // The client would go on in database 0, which another installation may count in.
+    if (err.command?.name === 'select' && /^(ERR|NOPERM) /.test(err.message)) {
+      log.error(`REDIS_URL names a database that Redis refuses (${err.message}): ${alone}`);
+      // What else fails comes of that.
+      failing = true;
+      return redis.disconnect();
+    }
+    if (!failing) log.warn({ err }, `Redis fails: ${alone}`);
     failing = true;
   });
   redis.on('ready', () => {

@@ -176,6 +176,26 @@ test('a password that Redis refuses is not in the log', async () => {
   }
 });
 
+test('a database that Redis does not have is said, and nothing is counted in another one instead', async () => {
+  const port = await freePort();
+  await redis?.kill('SIGKILL');
+  redis = await startRedis(port);
+  const lines: string[] = [];
+  const log = openLog('info', { write: (line) => void lines.push(line) });
+  const client = openRedis(`redis://127.0.0.1:${port}/99`, log);
+  try {
+    await client.connect().catch(() => undefined);
+    await vi.waitUntil(() => client.status === 'end', { timeout: 20_000 });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(
+      'REDIS_URL names a database that Redis refuses (ERR DB index is out of range): this process limits requests by itself',
+    );
+    await expect(client.set('count', 1)).rejects.toThrow('Connection is closed');
+  } finally {
+    client.disconnect();
+  }
+});
+
 describe('a count in Redis', () => {
   const service = useService(db, { REDIS_URL: inject('redisUrl'), RATE_LIMIT_REQUESTS: '2' });
   const counts = new Redis(inject('redisUrl'));
