@@ -226,7 +226,11 @@ const secrets = [
  * @throws {ConfigError} naming the first wrong variable
  */
 export function loadConfig(env: NodeJS.ProcessEnv): Config {
-  const present = withSecrets(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== '')));
+  const withoutTraces = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true';
+  const given = Object.entries(env).filter(
+    ([name, value]) => value !== '' && !(withoutTraces && name.startsWith('OTEL_')),
+  );
+  const present = withSecrets(Object.fromEntries(given));
   const parsed = environment.safeParse(present);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -363,7 +367,6 @@ function areNetworks(networks: readonly string[]): boolean {
 
 /** Whether the environment names a collector. */
 function tracingIsOn(env: NodeJS.ProcessEnv): boolean {
-  const { OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = env;
   const named = env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT;
-  return Boolean(named) && OTEL_SDK_DISABLED?.toLowerCase() !== 'true' && OTEL_TRACES_EXPORTER !== 'none';
+  return Boolean(named) && env.OTEL_TRACES_EXPORTER !== 'none';
 }

@@ -78,6 +78,12 @@ test.each([
   expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
 });
 
+test('nothing of OpenTelemetry is read where it is off', () => {
+  const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' };
+  expect(loadConfig({ ...collector, OTEL_SDK_DISABLED: 'True' }).tracing).toBe(false);
+  expect(() => loadConfig({ ...collector, OTEL_SDK_DISABLED: 'false' })).toThrow('collector');
+});
+
 test.each([
   'http://me:pass-word@host:8123',
   'http://me@host',
