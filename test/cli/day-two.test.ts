@@ -180,6 +180,14 @@ test('a backup in S3 is named as the tools of AWS name it, and its keys are in n
   expect(s3Target('s3://bucket/a', { AWS_ENDPOINT_URL: 'http://minio:9000/' })?.target).toBe(
     "S3('http://minio:9000/bucket/a')",
   );
+  // Compose sets what is not there to nothing.
+  const empty = { AWS_ENDPOINT_URL_S3: '', AWS_REGION: '', AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
+  expect(s3Target('s3://bucket/a', { ...empty, AWS_ENDPOINT_URL: 'http://minio:9000' })?.target).toBe(
+    "S3('http://minio:9000/bucket/a')",
+  );
+  expect(s3Target('s3://bucket/a', { ...empty, AWS_DEFAULT_REGION: 'eu-west-1' })?.target).toBe(
+    "S3('https://bucket.s3.eu-west-1.amazonaws.com/a')",
+  );
   expect(s3Target('2026-11-20.tar.zst', keys)).toBeUndefined();
   expect(() => s3Target('s3://bucket', keys)).toThrow('s3://BUCKET/PATH');
   expect(() => s3Target('s3://bucket/a', { AWS_ACCESS_KEY_ID: 'id' })).toThrow('AWS_SECRET_ACCESS_KEY');

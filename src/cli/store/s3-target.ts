@@ -26,8 +26,8 @@ function addressOf(place: string, env: NodeJS.ProcessEnv): string | undefined {
     if (place.startsWith('s3:')) throw usage(`${place}: give s3://BUCKET/PATH`);
     return undefined;
   }
-  const endpoint = env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL;
+  const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL;
   if (endpoint) return `${endpoint.replace(/\/$/, '')}/${bucket}/${path}`;
-  const region = env.AWS_REGION ?? env.AWS_DEFAULT_REGION;
+  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION;
   return `https://${bucket}.s3${region ? `.${region}` : ''}.amazonaws.com/${path}`;
 }
