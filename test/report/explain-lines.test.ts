@@ -1,5 +1,6 @@
 import { appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
@@ -9,9 +10,12 @@ import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type ChunkLines, explainedLines } from '../../src/cli/operations/explained-lines.ts';
 import { withReader } from '../../src/close/with-reader.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
+import { useCommandRunners } from '../support/command-runners.ts';
 import { event, ndjson } from '../support/events.ts';
 import { type Own, useLoader } from '../support/loader.ts';
 import { parquetFile } from '../support/parquet.ts';
+import { environmentOf } from '../support/process.ts';
+import { useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -19,6 +23,13 @@ let own: Own;
 const { file, run, ingest } = useLoader(db, (of) => {
   own = of;
 });
+
+const runBy = useCommandRunners();
+/** Statements that read in two threads are slow, as those of an explanation in a large store. */
+const slow = useStatementsBetween(
+  () => db.address.url,
+  ({ settings }) => (settings.get('max_threads') === '2' ? delay(1_500) : undefined),
+);
 
 const now = () => new Date();
 const days = ['--from', '2026-03-01', '--to', '2026-03-01'];
@@ -51,6 +62,13 @@ async function load(path: string, ...flags: string[]): Promise<void> {
   const { code, stderr } = await ingest(path, ...flags);
   expect(code, stderr).toBe(0);
 }
+
+test('an explanation by command may take longer than a report', async () => {
+  await load(await file('events.ndjson', lines(2).join('')));
+  const env = { ...environmentOf({ ...db.address, url: slow.url }), REPORT_TIMEOUT_SECONDS: '1' };
+  const { code, stderr } = await runBy(['explain', own.account, 'campaign_id=other', ...days], env);
+  expect(code, stderr).toBe(0);
+});
 
 test('of a row that no event adds to it says so, and shows no empty table', async () => {
   await load(await file('events.ndjson', lines(2).join('')));

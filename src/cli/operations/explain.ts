@@ -4,16 +4,17 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { historyTables, requireWholeStore } from '../../../clickhouse/consistency/damaged-parts.ts';
-import { Reader } from '../../../clickhouse/reader.ts';
+import type { Reader } from '../../../clickhouse/reader.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
+import { withReader } from '../../close/with-reader.ts';
 import { allShardsOf } from '../../report/all-shards.ts';
 import { questionedBy } from '../../report/damage.ts';
 import { compileExplanation, differs } from '../../report/explain/compile-explanation.ts';
 import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
 import { accountId, day, requireRange, usage } from '../command/arguments.ts';
-import { config, line, print, say, withStore } from '../command/command.ts';
+import { line, print, say, withStore } from '../command/command.ts';
 import { addMappingOptions } from '../command/mapping-options.ts';
 import { type ChunkPlace, describeLines, explainedLines } from './explained-lines.ts';
 
@@ -44,13 +45,14 @@ export function addExplain(program: Command): void {
     .option('--all-files', 'read all that is to be read of files; without it about 1 GiB')
     .option('--json', 'print JSON');
   addMappingOptions(command).action((account: string, row: string[], flags: ExplainFlags) =>
-    withStore((store) => explainRow(store, account, row, flags)),
+    withStore((store) => withReader(store, (reader) => explainRow(store, reader, account, row, flags))),
   );
 }
 
 /** Prints what a row of a report is made of, with files and where in them. @throws when the parts are not the row */
 async function explainRow(
   store: Store,
+  reader: Reader,
   account: string,
   given: readonly string[],
   flags: ExplainFlags,
@@ -78,7 +80,6 @@ async function explainRow(
   const asked = explainedRow(catalog, family, account, { ...days, row }, await allShardsOf(store));
   const statement = compileExplanation(asked, { withFiles: true });
   const questioned = questionedBy(asked.plan, historyTables);
-  const reader = new Reader(store.address, config().reportTimeoutSeconds * 1000);
   try {
     const settings = { ...statement.settings, max_threads: 2 };
     const explained = { ...statement, query: `${statement.query}\nFORMAT JSONEachRow`, settings };
@@ -101,8 +102,6 @@ async function explainRow(
       'the loads do not add up to the row: a load is just arriving, or rollups and events differ; adtally verify tells',
       { cause: error },
     );
-  } finally {
-    reader.close();
   }
 }
 
