@@ -1,11 +1,11 @@
 import { brand } from './parts/brand.ts';
 import { button, el, segments } from './parts/dom.ts';
 import { Notice } from './parts/notice.ts';
+import { accountsOfPerson } from './rows/login.ts';
 import { families } from './state/fields.ts';
 import { accountOf, type Key, keyOf } from './state/key.ts';
 import { remembered } from './state/memory.ts';
 import {
-  accountsOfPerson,
   failureOfSignIn,
   forgetKey,
   keepKey,
@@ -132,12 +132,16 @@ async function start(linked = tokenOfLink()): Promise<void> {
   const asked = ++turn;
   const failure = failureOfSignIn();
   const kept = keptKey();
-  if (kept ? accountOf(kept) !== undefined : !linked) accounts = await accountsOfPerson();
-  if (asked !== turn) return;
+  const again = () => void start(linked);
+  if (kept ? accountOf(kept) !== undefined : !linked) {
+    const found = await accountsOfPerson();
+    if (asked !== turn) return;
+    if ('failure' in found) return tell().fail(found.failure, again);
+    accounts = found.result;
+  }
   if (!linked && !kept) return choose(failure);
   const key = linked || kept;
   if (!kept) keepKey(key);
-  const again = () => void start(linked);
   const entered = await enter(key);
   if (asked !== turn) return;
   if ('failure' in entered) {

@@ -1,6 +1,7 @@
 import { families } from '../state/fields.ts';
 import { type Key, loginWith } from '../state/key.ts';
 import type { Clock, Session } from '../state/session.ts';
+import type { Asked } from './asked.ts';
 import { clockOf, factsOf, failureOf } from './headers.ts';
 import type { Failure } from './protocol.ts';
 
@@ -70,5 +71,18 @@ async function probe(family: string, key: Key): Promise<Probed> {
   } catch (error) {
     const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
     return { failure };
+  }
+}
+
+/** The accounts of the person whose session is in a cookie; none without one, and where nobody can sign in without a token. */
+export async function accountsOfPerson(): Promise<Asked<readonly string[]>> {
+  if (!document.querySelector('template#sign-in')) return { result: [] };
+  try {
+    const response = await fetch('/auth/session', { cache: 'no-store' });
+    if (!response.ok) return { failure: await failureOf(response) };
+    const { accounts } = (await response.json()) as { accounts: string[] };
+    return { result: accounts };
+  } catch {
+    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
   }
 }

@@ -152,8 +152,16 @@ export class Reconciled {
       return;
     }
     this.say(words.comparing);
+    // A browser does not read a file that was written since it was chosen.
+    const bytes = await file.arrayBuffer().catch(() => undefined);
+    if (running !== this.running) return;
+    if (!bytes) {
+      this.file.value = '';
+      this.say(words.changed, true);
+      return;
+    }
     const path = `/v1/${this.family}/reconcile?tolerance=${this.tolerance.value}`;
-    const found = await asked<Comparison>(path, this.session, file, { type, signal: running.signal });
+    const found = await asked<Comparison>(path, this.session, new Blob([bytes]), { type, signal: running.signal });
     if (running !== this.running) return;
     if (running.signal.aborted) return this.forget();
     if ('failure' in found) {

@@ -63,19 +63,6 @@ export function failureOfSignIn(): string {
   return failure;
 }
 
-/** The accounts of the person whose session is in a cookie; none without one, and where nobody can sign in without a token. */
-export async function accountsOfPerson(): Promise<readonly string[]> {
-  if (!document.querySelector('template#sign-in')) return [];
-  try {
-    const response = await fetch('/auth/session', { cache: 'no-store' });
-    const { accounts = [] } = (await response.json()) as { accounts?: string[] };
-    return accounts;
-  } catch {
-    // Whatever asks next says that the service does not answer.
-    return [];
-  }
-}
-
 /** Ends the session of the cookie. @returns whether it did */
 export async function signOut(everywhere: boolean): Promise<boolean> {
   const response = await fetch(`/auth/sign-out${everywhere ? '?everywhere' : ''}`, { method: 'POST' }).catch(

@@ -225,6 +225,7 @@ export const de: Words = {
     comparing: 'Wird verglichen …',
     otherFile:
       'Wählen Sie eine Datei mit der Endung .csv, .tsv, .json, .ndjson, .parquet oder .avro. Eine Excel-Tabelle lässt sich als „CSV UTF-8“ speichern.',
+    changed: 'Die Datei hat sich geändert, seit Sie sie gewählt haben: Wählen Sie sie noch einmal.',
     tooLarge: (limit) => `Die Datei ist größer als ${limit}: Wählen Sie eine kleinere.`,
     days: (file, days) => `${name(file)}, ${days}`,
     totals: 'Summen',
@@ -347,7 +348,7 @@ export const de: Words = {
     notFound: { title: 'Keine Zeile enthält das', detail: 'Suchen Sie nach etwas anderem.' },
     limited: {
       title: 'Zu viele Anfragen',
-      detail: 'Ihr Konto hat seine Grenze erreicht.',
+      detail: 'Gleich nimmt der Dienst wieder welche an.',
       counting: (seconds) => `Neuer Versuch in ${seconds} s`,
     },
     refused: { title: 'Der Dienst hat das nicht angenommen', detail: 'Wählen Sie etwas anderes.' },
@@ -364,8 +365,8 @@ export const de: Words = {
     },
     unreachable: {
       title: 'Der Dienst ist nicht erreichbar',
-      detail:
-        'Prüfen Sie Ihre Verbindung. Die Seite versucht es von selbst noch einmal, sobald Sie online sind.',
+      detail: 'Prüfen Sie Ihre Verbindung.',
+      again: 'Die Seite versucht es von selbst noch einmal, sobald Sie online sind.',
     },
     retry: 'Noch einmal versuchen',
     request: (id) => `Anfrage ${id}`,

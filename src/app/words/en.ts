@@ -260,6 +260,7 @@ export const en = {
     comparing: 'Comparing …',
     otherFile:
       'Choose a file that ends in .csv, .tsv, .json, .ndjson, .parquet or .avro. A sheet of Excel can be saved as "CSV UTF-8".',
+    changed: 'The file has changed since it was chosen: choose it again.',
     tooLarge: (limit: string) => `The file is larger than ${limit}: choose a smaller one.`,
     days: (file: string, days: string) => `${name(file)}, ${days}`,
     totals: 'Totals',
@@ -379,7 +380,7 @@ export const en = {
     notFound: { title: 'No row has this', detail: 'Search for something else.' },
     limited: {
       title: 'Too many requests',
-      detail: 'Your account has reached its limit.',
+      detail: 'In a moment the service will take more.',
       counting: (seconds: string) => `Trying again in ${seconds} s`,
     },
     refused: { title: 'The service did not accept this', detail: 'Choose something else.' },
@@ -394,7 +395,8 @@ export const en = {
     },
     unreachable: {
       title: 'The service cannot be reached',
-      detail: 'Check your connection. The page tries again by itself when you are online.',
+      detail: 'Check your connection.',
+      again: 'The page tries again by itself when you are online.',
     },
     retry: 'Try again',
     request: (id: string) => `Request ${id}`,

@@ -219,6 +219,7 @@ export const ja: Words = {
     comparing: '比較しています…',
     otherFile:
       '拡張子が .csv、.tsv、.json、.ndjson、.parquet、.avro のファイルを選んでください。Excelのシートは「CSV UTF-8」で保存できます。',
+    changed: 'ファイルが選択後に変更されています。もう一度選んでください。',
     tooLarge: (limit) => `ファイルが ${limit} を超えています。小さいファイルを選んでください。`,
     days: (file, days) => `${name(file)}、${days}`,
     totals: '合計',
@@ -335,7 +336,7 @@ export const ja: Words = {
     notFound: { title: '該当する行がありません', detail: '別の語で検索してください。' },
     limited: {
       title: 'リクエストが多すぎます',
-      detail: 'アカウントの上限に達しました。',
+      detail: 'しばらくすると、また受け付けられます。',
       counting: (seconds) => `${seconds}秒後に再試行します`,
     },
     refused: { title: 'サービスが受け付けませんでした', detail: '別の内容を選んでください。' },
@@ -350,7 +351,8 @@ export const ja: Words = {
     },
     unreachable: {
       title: 'サービスに接続できません',
-      detail: '接続を確認してください。オンラインに戻ると自動で再試行します。',
+      detail: '接続を確認してください。',
+      again: 'オンラインに戻ると自動で再試行します。',
     },
     retry: 'もう一度試す',
     request: (id) => `リクエスト ${id}`,
