@@ -42,8 +42,10 @@ interface Content {
   readonly file: ReportFile | undefined;
 }
 
-/** A mail server that does not answer for this long has failed. */
-const silenceMs = 60_000;
+/** A mail server that does not greet for this long has failed. */
+const greetingMs = 60_000;
+/** Nor does one that says nothing for this long later on answer any more: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
+const silenceMs = 600_000;
 const longestPauseMinutes = 60;
 /** A report that waits for its days is looked at as often. */
 const waitingMs = 600_000;
@@ -223,8 +225,8 @@ export class Sender {
   #transport(passage: { ended: boolean }) {
     const transport = createTransport({
       url: this.#options.smtpUrl,
-      connectionTimeout: silenceMs,
-      greetingTimeout: silenceMs,
+      connectionTimeout: greetingMs,
+      greetingTimeout: greetingMs,
       socketTimeout: silenceMs,
       disableFileAccess: true,
       disableUrlAccess: true,

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { revokeTokens } from '../../src/accounts/tokens.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
@@ -196,6 +196,23 @@ test('a mail that the server may have taken is not sent again, unless somebody s
   const ids = mailServer.mails.map(({ messageId }) => messageId);
   expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
   expect(await statesOf(schedule)).toEqual(['unknown', 'sent']);
+});
+
+test('a mail server has ten minutes to say that it has the mail', async () => {
+  await scheduled();
+  const waits = vi.spyOn(Socket.prototype, 'setTimeout');
+  try {
+    expect(await look(at6)).toBe(0);
+    const port = Number(new URL(mailServer.url).port);
+    const ofSender = waits.mock.calls.filter(
+      (_, n) => (waits.mock.contexts[n] as Socket).remotePort === port,
+    );
+    const times = ofSender.map(([ms]) => ms);
+    expect(times).toContain(600_000);
+    expect(times).not.toContain(60_000);
+  } finally {
+    waits.mockRestore();
+  }
 });
 
 test('a report that cannot be read keeps no other one waiting, and is tried again', async () => {
