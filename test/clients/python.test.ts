@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
 import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
@@ -29,7 +30,7 @@ async function python(url: string, token: string, ...lines: readonly string[]): 
   const program = [
     'import json, sys, threading, time',
     'from adtally import Adtally, AdtallyError, IncompleteAnswer',
-    'def show(value): print(json.dumps(value, default=str))',
+    'def show(value): print(json.dumps(value, default=lambda of: of.__name__ if isinstance(of, type) else str(of)))',
     'def client(**options): return Adtally(sys.argv[1], sys.argv[2], **options)',
     'def rows_of(rows):',
     '    got = []',
@@ -48,7 +49,7 @@ async function python(url: string, token: string, ...lines: readonly string[]): 
 const ask = async (...lines: readonly string[]) =>
   python(`${service.url}/`, await service.token('advertiser'), ...lines);
 
-test('a data frame is made of CSV, where a campaign may be called NA', async () => {
+test('a data frame is made of CSV, where a campaign may be called NA, and names and ids are text', async () => {
   const [frame] = await ask(
     'class pandas:',
     '    @staticmethod',
@@ -59,7 +60,14 @@ test('a data frame is made of CSV, where a campaign may be called NA', async () 
   const [text, options] = frame as [string, object];
   expect(text.split('\n')[0]).toContain('"device"');
   expect(text).toContain('123456789.000001');
-  expect(options).toEqual({ keep_default_na: false });
+  const texts = Object.values(catalog.dimensions).flatMap(({ key, columns }) => [
+    key,
+    ...columns.map(({ id }) => id),
+  ]);
+  expect(options).toEqual({
+    keep_default_na: false,
+    dtype: Object.fromEntries(texts.map((text) => [text, 'str'])),
+  });
 });
 
 test('rows, report and Arrow table say the same, and amounts are exact', async () => {

@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
 Row = Dict[str, Any]
 
+#: Columns of text, which pandas would take for numbers where they look so: 00451, 1e5, True.
+_TEXTS = (
+    "campaign",
+    "campaign_id",
+    "ad_unit",
+    "ad_unit_id",
+    "device",
+    "creative_headline",
+    "creative_id",
+    "site",
+    "site_id",
+)
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
@@ -148,14 +160,14 @@ class Adtally:
             return reader.read_all()
 
     def df(self, report: str, start_time: str, end_time: str, **fields: Any) -> pandas.DataFrame:
-        """A data frame of pandas, which has to be installed; amounts are doubles there. Raises as `rows`."""
+        """A data frame of pandas, which has to be installed; amounts are doubles there, names and ids text. Raises as `rows`."""
         import pandas
 
         text = self._whole(report, "text/csv", start_time, end_time, fields)
         if not text.endswith(b"\n"):
             raise IncompleteAnswer("the answer ends in the middle of a row")
         # A campaign may be called NA.
-        return pandas.read_csv(io.BytesIO(text), keep_default_na=False)
+        return pandas.read_csv(io.BytesIO(text), keep_default_na=False, dtype=dict.fromkeys(_TEXTS, str))
 
     def changes(self, family: str, changed_since: str = "1970-01-01T00:00:00Z") -> Changes:
         """The days whose rows or confirmation changed in the reports of `campaigns` or `ad_units`. Raises as `rows`.
