@@ -89,7 +89,7 @@ export async function startService(
     connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
   const noting = (note: typeof unsubscribe) => async (schedule: string, recipient: string) => {
     const writer = openWriter();
-    await note(writer, schedule, recipient).finally(() => writer.close());
+    await note(writer, schedule, recipient, store).finally(() => writer.close());
   };
   const signIn =
     config.signIn &&

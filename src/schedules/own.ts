@@ -84,7 +84,7 @@ export class OwnSchedules {
   #change<T>(work: (write: (schedule: StoredSchedule) => Promise<void>) => Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       const writer = this.#openWriter();
-      return work((schedule) => storeSchedule(writer, schedule)).finally(() => writer.close());
+      return work((schedule) => storeSchedule(writer, schedule, this.#store)).finally(() => writer.close());
     });
     this.#last = turn.catch(() => {});
     return turn;

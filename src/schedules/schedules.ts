@@ -1,4 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
+import { versionAfter } from '../accounts/versions.ts';
 import type { Frequency, Period } from './due.ts';
 
 /** A report that is sent by mail again and again. */
@@ -32,8 +33,24 @@ export interface Schedule {
 /** A schedule that may have been removed. */
 export type StoredSchedule = Omit<Schedule, 'state'> & { readonly state: Schedule['state'] | 'removed' };
 
-export async function storeSchedule(store: Store, schedule: StoredSchedule): Promise<void> {
+/** Of a removal: no other change comes after it, whatever its clock says, and whatever it had read before. */
+const lastVersion = '2200-01-01 00:00:00';
+
+/**
+ * Stores a new schedule, or another state of one.
+ * @param reader reads it, where the user of the store may only write
+ * @throws where ClickHouse has another state afterwards
+ */
+export async function storeSchedule(store: Store, schedule: StoredSchedule, reader = store): Promise<void> {
   const { account, to, waitHours, since, body, madeBy, ...same } = schedule;
+  const { id, state } = schedule;
+  const after = versionAfter("maxIf(s.version, s.state != 'removed')");
+  const [next] = await select<{ version: string }>(
+    reader,
+    `SELECT toString(toTimeZone(${after}, 'UTC')) AS version FROM schedules AS s WHERE s.id = {id:String}`,
+    { id },
+  );
+  const version = `${state === 'removed' ? lastVersion : next?.version}Z`;
   await store.insert({
     table: 'schedules',
     values: [
@@ -44,11 +61,20 @@ export async function storeSchedule(store: Store, schedule: StoredSchedule): Pro
         recipients: to,
         wait_hours: waitHours,
         made_by: madeBy,
-        since: since.toISOString().slice(0, -1),
+        since: since.toISOString(),
+        version,
       },
     ],
     format: 'JSONEachRow',
+    clickhouse_settings: { date_time_input_format: 'best_effort' },
   });
+  const [stored] = await select<{ state: string }>(
+    reader,
+    'SELECT toString(s.state) AS state FROM schedules AS s FINAL WHERE s.id = {id:String}',
+    { id },
+  );
+  if (stored?.state !== state)
+    throw new Error(`schedule ${id} was not ${state}, or was changed again; repeat the command`);
 }
 
 type Stored = Omit<Schedule, 'body' | 'since'> & { readonly body: string; readonly since_ms: number };
@@ -92,13 +118,42 @@ export const answeredOf = ({ id, account, madeBy }: Pick<Schedule, 'id' | 'accou
   madeBy ? ownOf(account) : id;
 
 /** Notes that somebody wants the mails of an account's own schedules. @param own see {@link ownOf} */
-export async function agree(store: Store, own: string, recipient: string): Promise<void> {
-  await store.insert({ table: 'agreed', values: [{ schedule: own, recipient }], format: 'JSONEachRow' });
+export async function agree(store: Store, own: string, recipient: string, reader = store): Promise<void> {
+  await note('agreed', { store, reader, schedule: own, recipient });
 }
 
 /** Notes that somebody wants no more mails. @param schedule see {@link answeredOf} */
-export async function unsubscribe(store: Store, schedule: string, recipient: string): Promise<void> {
-  await store.insert({ table: 'unsubscribed', values: [{ schedule, recipient }], format: 'JSONEachRow' });
+export async function unsubscribe(
+  store: Store,
+  schedule: string,
+  recipient: string,
+  reader = store,
+): Promise<void> {
+  await note('unsubscribed', { store, reader, schedule, recipient });
+}
+
+interface Said {
+  readonly store: Store;
+  /** Reads, where the user of the store may only write. */
+  readonly reader: Store;
+  readonly schedule: string;
+  readonly recipient: string;
+}
+
+/** Notes an answer that comes after those before, whatever clocks say. @throws where another one counts afterwards */
+async function note(table: 'agreed' | 'unsubscribed', { store, reader, ...said }: Said): Promise<void> {
+  const { schedule, recipient } = said;
+  const of = 'WHERE schedule = {schedule:String} AND recipient = {recipient:String}';
+  const [next] = await select<{ at: string }>(
+    reader,
+    `SELECT toString(greatest(now64(3, 'UTC'), max(a.at) + INTERVAL 1 MILLISECOND)) AS at
+     FROM (SELECT at FROM agreed ${of} UNION ALL SELECT at FROM unsubscribed ${of}) AS a`,
+    said,
+  );
+  await store.insert({ table, values: [{ ...said, ...next }], format: 'JSONEachRow' });
+  const answer = (await listAnswers(reader, [schedule])).get(schedule)?.get(recipient);
+  if (!answer || (answer.since !== undefined) !== (table === 'agreed'))
+    throw new Error(`what ${recipient} says was not noted, or something else was said since`);
 }
 
 /** What a recipient has said of mails. */

@@ -26,9 +26,9 @@ test('a server starts with the user for people of users.xml, who may end session
   const people = connect({ ...address, user: 'sessions', password: 'SESSIONS_PASSWORD' });
   try {
     await signOutEverywhere(people, 'anna');
-    await agree(people, 'account shop', 'anna@example.com');
-    await unsubscribe(people, 'weekly', 'anna@example.com');
-    await storeSchedule(people, dailySchedule('shop'));
+    await agree(people, 'account shop', 'anna@example.com', store);
+    await unsubscribe(people, 'weekly', 'anna@example.com', store);
+    await storeSchedule(people, dailySchedule('shop'), store);
     expect(await listSignOuts(store)).toMatchObject([{ person: 'anna' }]);
     expect([...(await listAnswers(store, ['account shop', 'weekly'])).keys()].sort()).toEqual([
       'account shop',

@@ -62,8 +62,8 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     expect((await verifyRollups(store, catalog)).differences).toEqual([]);
     await withdrawChunks(store, ['nobody']);
     await signOutEverywhere(people, 'anna');
-    await agree(people, 'account a1', 'anna@example.com');
-    await unsubscribe(people, 'account a1', 'anna@example.com');
+    await agree(people, 'account a1', 'anna@example.com', store);
+    await unsubscribe(people, 'account a1', 'anna@example.com', store);
     for (const node of [first, second]) {
       const at = connect({ ...loader, url: node.url });
       expect(await listSignOuts(at)).toMatchObject([{ person: 'anna' }]);
@@ -76,7 +76,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     });
     // A mail that is due, so that the metric of mails has a time.
     const since = new Date(Date.now() - 3 * 86_400_000);
-    await storeSchedule(people, { ...dailySchedule('a1'), since });
+    await storeSchedule(people, { ...dailySchedule('a1'), since }, store);
   } finally {
     await Promise.all([store.close(), people.close()]);
   }

@@ -256,6 +256,50 @@ test('an account that has had 50 strangers asked in vain can have no more asked'
   expect(recipients()).toHaveLength(1);
 });
 
+/** A second version of a schedule as a node would have stored it whose clock is ahead. */
+const storedAhead = (id: string) =>
+  db.store.command({
+    query: `INSERT INTO schedules SELECT * REPLACE (now64(6) + INTERVAL 10 MINUTE AS version) FROM schedules FINAL WHERE id = {id:String}`,
+    query_params: { id },
+  });
+
+const stateOf = async (id: string) => (await listSchedules(db.store)).find((each) => each.id === id)?.state;
+
+test('a schedule is paused, resumed and removed also where a clock was ahead that stored it before', async () => {
+  const { id } = await change('ahead', 'create', daily);
+  await storedAhead(id);
+  expect(await change('ahead', 'pause', { schedule: id })).toMatchObject({ status: 200 });
+  expect(await stateOf(id)).toBe('paused');
+  await change('ahead', 'resume', { schedule: id });
+  expect(await stateOf(id)).toBe('active');
+  await storedAhead(id);
+  await change('ahead', 'remove', { schedule: id });
+  expect(await stateOf(id)).toBeUndefined();
+});
+
+test('a schedule that is removed while somebody pauses it stays removed, and a change that is undone at once fails', async () => {
+  const schedule = await scheduled();
+  await storeSchedule(db.store, { ...schedule, state: 'removed' });
+  await expect(storeSchedule(db.store, { ...schedule, state: 'paused' })).rejects.toThrow(/was not paused/);
+  expect(await stateOf(schedule.id)).toBeUndefined();
+});
+
+test('an answer of a recipient counts also where a clock was ahead that noted the one before', async () => {
+  const own = ownOf('clocks');
+  const recipient = 'anna@example.com';
+  const since = async () => (await listAnswers(db.store, [own])).get(own)?.get(recipient)?.since;
+  const ahead = (minutes: number) =>
+    db.store.command({
+      query: `INSERT INTO agreed SELECT {own:String}, {recipient:String}, now64(3) + INTERVAL {minutes:UInt8} MINUTE`,
+      query_params: { own, recipient, minutes },
+    });
+  await ahead(10);
+  await unsubscribe(db.store, own, recipient);
+  expect(await since()).toBeUndefined();
+  await agree(db.store, own, recipient);
+  expect(await since()).toBeInstanceOf(Date);
+});
+
 /** Makes a schedule with a token of its own text. */
 async function createdWith(token: string): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
