@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { listTokens } from '../accounts/tokens.ts';
@@ -42,7 +43,10 @@ export class OwnSchedules {
     return own.map((schedule) => ownListed.parse(schedule));
   }
 
-  /** @throws {InvalidRequest} where the account has enough, or its login does not open the report */
+  /**
+   * Makes one, unless it is there: whoever got no answer asks again.
+   * @throws {InvalidRequest} where the account has enough, or its login does not open the report
+   */
   create(owner: Owner, given: z.output<typeof newSchedule>): Promise<{ id: string }> {
     const { account, family, token, person } = owner;
     if (family !== null && given.report.split('/')[0] !== family)
@@ -52,6 +56,10 @@ export class OwnSchedules {
     return this.#change(async (write) => {
       const schedule = { ...made, token: await this.#lasting(owner) };
       const own = (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
+      const same = own.find((each) =>
+        isDeepStrictEqual(each, { ...schedule, id: each.id, since: each.since }),
+      );
+      if (same) return { id: same.id };
       if (own.length >= mostSchedules)
         throw new InvalidRequest(undefined, `an account has ${mostSchedules} schedules at most; remove one`);
       if (new Set([...own, schedule].flatMap(({ to }) => to)).size > mostRecipients)

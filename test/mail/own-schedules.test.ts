@@ -70,7 +70,7 @@ const later = (days: number) =>
 test('a recipient is asked once, gets nothing before a yes, and what is due after it', async () => {
   const to = ['anna@example.com', 'bo@example.com'];
   await since('shop', { ...daily, to, language: 'de' }, '2026-03-02');
-  await since('shop', { ...daily, to, language: 'de' }, '2026-03-02');
+  await since('shop', { ...daily, to, language: 'de', attach: 'csv' }, '2026-03-02');
   expect(await look('2026-03-05T06:30:00Z')).toBe(0);
   expect(await look('2026-03-06T06:30:00Z')).toBe(0);
   expect(subjects()).toEqual(['Möchten Sie Berichte per E-Mail?', 'Möchten Sie Berichte per E-Mail?']);
@@ -99,7 +99,7 @@ test('a no is for all mails of the account, however the address is written, unti
   const to = ['anna@example.com'];
   const from = '2026-03-02';
   await since('friend', { ...daily, to, language: 'de' }, from);
-  await since('friend', { ...daily, to, language: 'de' }, from);
+  await since('friend', { ...daily, to, language: 'de', attach: 'csv' }, from);
   await look('2026-03-05T06:30:00Z');
   const [question] = mailServer.mails;
   await click(linkOf(question, 'agree'));
@@ -227,12 +227,25 @@ test('a field of the body of a schedule that is null is not given, as in a repor
 });
 
 test('an account has 20 schedules and 50 recipients at most, however many it asks for at once', async () => {
-  const asked = await Promise.all(Array.from({ length: 25 }, () => change('many', 'create', daily)));
+  const asked = await Promise.all(
+    Array.from({ length: 25 }, (_, n) => change('many', 'create', { ...daily, at: `06:${n + 10}` })),
+  );
   expect(asked.filter(({ status }) => status === 200)).toHaveLength(20);
   expect(await listOf('many')).toHaveLength(20);
   const to = (from: number) => Array.from({ length: 40 }, (_, n) => `r${from + n}@example.com`);
   expect(await change('crowd', 'create', { ...daily, to: to(0) })).toMatchObject({ status: 200 });
   expect(await change('crowd', 'create', { ...daily, to: to(40) })).toMatchObject({ status: 400 });
+});
+
+test('a schedule that is asked for again, because the answer was lost, is there once', async () => {
+  const body = { ...daily, body: { filters: { device: ['mobile', 'tv'] }, limit: 10 } };
+  const first = await change('again', 'create', body);
+  expect(await change('again', 'create', body)).toEqual(first);
+  expect(await listOf('again')).toHaveLength(1);
+  const other = await change('again', 'create', { ...body, at: '07:00' });
+  expect(other.id).not.toBe(first.id);
+  await change('again', 'pause', { schedule: first.id });
+  expect([first.id, other.id]).not.toContain((await change('again', 'create', body)).id);
 });
 
 test('an account that has had 50 strangers asked in vain can have no more asked', async () => {
