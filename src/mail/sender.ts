@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { PassThrough, pipeline } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { Store } from '../../clickhouse/client.ts';
-import type { LinkMaker, Links } from '../accounts/links.ts';
-import { issueToken, listTokens } from '../accounts/tokens.ts';
+import type { Links } from '../accounts/links.ts';
 import { daysOf } from '../schedules/due.ts';
 import {
   isOpen,
@@ -17,7 +16,7 @@ import {
   type Taken,
   take,
 } from '../schedules/mails.ts';
-import { answeredOf, type Schedule, tokenLabel } from '../schedules/schedules.ts';
+import { answeredOf, type Schedule, tokenOf } from '../schedules/schedules.ts';
 import { type Message, messageOf, provisional, questionOf } from './message.ts';
 import { agreePath, recipientLink, unsubscribePath } from './recipient-link.ts';
 import type { Asked, ReportFile, ReportService } from './report-service.ts';
@@ -118,7 +117,7 @@ export class Sender {
     const { schedule, due, asks } = mail;
     const asked = asks
       ? undefined
-      : { schedule, range: daysOf(schedule.period, due.day), maker: await this.#makerOf(schedule) };
+      : { schedule, range: daysOf(schedule.period, due.day), maker: await tokenOf(store, schedule) };
     if (asked && (await this.#waits(mail, asked))) return true;
     const taken = await take(store, mail, now());
     if (!taken) return true;
@@ -142,24 +141,6 @@ export class Sender {
     }
     this.#waiting.delete(key);
     return false;
-  }
-
-  /** A schedule of a person, who has no token, gets one of its own. */
-  async #makerOf(schedule: Schedule): Promise<LinkMaker> {
-    const { account, token, report } = schedule;
-    const { store } = this.#options;
-    const label = tokenLabel(schedule);
-    const find = async () =>
-      (await listTokens(store, { account })).find((each) =>
-        token ? each.id === token : each.label === label,
-      );
-    let found = await find();
-    if (!found && !token) {
-      await issueToken(store, { account, family: report.split('/')[0], label });
-      found = await find();
-    }
-    if (!found) throw new Error(`its token ${token} is not there`);
-    return found;
   }
 
   async #deliver({ mail }: Taken, asked: Asked): Promise<Outcome> {

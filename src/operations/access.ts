@@ -5,6 +5,7 @@ import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import { issueToken, listTokens, purposeOf, revokeTokens, tokenPurposes } from '../accounts/tokens.ts';
 import { ConfigError } from '../config/config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
+import { listSchedules, tokenOf } from '../schedules/schedules.ts';
 import type { Operation } from './operation.ts';
 import { account, instant, text, wholeNumber } from './values.ts';
 
@@ -145,6 +146,14 @@ export const revokeToken: Operation<typeof choice, z.infer<typeof revoked>> = {
     const isWhole = purposeOf(token) !== undefined;
     const chosen = account !== undefined ? { account } : isWhole ? { token } : { id: token };
     const ids = await revokeTokens(store, chosen);
+    if (account !== undefined) {
+      // One that has sent nothing has no token yet, and would get a new one.
+      const goOn = (await listSchedules(store)).filter(
+        (each) => each.account === account && each.state !== 'ended',
+      );
+      for (const schedule of goOn)
+        ids.push(...(await revokeTokens(store, { id: (await tokenOf(store, schedule)).id })));
+    }
     if (ids.length > 0) return { revoked: ids };
     if (account !== undefined) throw new InvalidRequest('account', `${account} has no token`);
     throw new InvalidRequest('token', `${isWhole ? '' : `${token} `}is not in the list of tokens`);

@@ -1,4 +1,5 @@
 import { type Store, select } from '../../clickhouse/client.ts';
+import { issueToken, listTokens, type StoredToken } from '../accounts/tokens.ts';
 import { versionAfter } from '../accounts/versions.ts';
 import type { Frequency, Period } from './due.ts';
 
@@ -102,6 +103,21 @@ export async function listSchedules(store: Store): Promise<Schedule[]> {
 
 /** Of a token that the schedule has for itself. */
 export const tokenLabel = ({ id }: Pick<Schedule, 'id'>): string => `mails of schedule ${id}`;
+
+/** The token that opens its report. The schedule of a person, who has none, gets one of its own. */
+export async function tokenOf(store: Store, schedule: Schedule): Promise<StoredToken> {
+  const { account, token, report } = schedule;
+  const label = tokenLabel(schedule);
+  const find = async () =>
+    (await listTokens(store, { account })).find((each) => (token ? each.id === token : each.label === label));
+  let found = await find();
+  if (!found && !token) {
+    await issueToken(store, { account, family: report.split('/')[0], label });
+    found = await find();
+  }
+  if (!found) throw new Error(`its token ${token} is not there`);
+  return found;
+}
 
 /**
  * An account's own schedules as if they were one: that a recipient was asked, and the answer, is noted of it. No schedule has such

@@ -1,6 +1,9 @@
 import type { ParsedMail } from 'mailparser';
 import { expect, test } from 'vitest';
+import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
+import { revokeToken } from '../../src/operations/access.ts';
+import { commandLine } from '../../src/operations/audit.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
 import {
   agree,
@@ -363,6 +366,18 @@ test('the schedule of a person, who has no token, gets one that nobody knows, an
   mailServer.mails.length = 0;
   expect(await look(later(2))).toBe(0);
   expect(mailServer.mails).toEqual([]);
+});
+
+test('where all tokens of an account are revoked, a schedule of a person that has sent nothing yet ends, too', async () => {
+  await scheduled({ account: 'closed', token: '', madeBy: 'person jo' });
+  const { id } = await scheduled({ account: 'open', token: '', madeBy: 'person jo' });
+  const context = { by: commandLine(), links: new Links(() => undefined), answerTrustMs: 0 };
+  const { revoked } = await revokeToken.run({ ...context, store: db.store }, { account: 'closed' });
+  expect(revoked).toHaveLength((await listTokens(db.store, { account: 'closed' })).length);
+  expect(await list(await createToken(db.store, { account: 'closed', label: '' }))).toMatchObject([
+    { state: 'ended' },
+  ]);
+  expect(await stateOf(id)).toBe('active');
 });
 
 test('the last answer of a recipient counts, and a yes since the first one after the last no', async () => {
