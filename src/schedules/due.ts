@@ -30,7 +30,7 @@ export interface Due {
 }
 
 /** What was missed for longer is not sent any more, but for the last one. */
-const missedDays = 14;
+export const missedDays = 14;
 const mostDays = 31;
 
 /** What was due up to now, the earliest first. */

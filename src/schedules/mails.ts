@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { type Due, dueUntil } from './due.ts';
+import { type Due, dueUntil, missedDays } from './due.ts';
 import { type Answers, answeredOf, listAnswers, listSchedules, type Schedule } from './schedules.ts';
 
 /** A mail of a schedule to one recipient. */
@@ -94,7 +94,8 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
           recipient,
           asks: true,
         }),
-      );
+      )
+      .map((mail) => givenUp(mail, now));
     const sent = dueUntil(schedule, now, timezone).flatMap((due) =>
       to
         .filter((recipient) => wants(recipient, due))
@@ -103,6 +104,13 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
     return [...asked, ...sent];
   });
   return withoutMany(mails, sources);
+}
+
+/** A question that the mail server put off for so long is not tried again, as if it had been refused. */
+function givenUp(mail: Mail, now: Date): Mail {
+  const { due, last } = mail;
+  if (last?.state !== 'delayed' || now.getTime() - due.at.getTime() <= missedDays * 86_400_000) return mail;
+  return { ...mail, last: { ...last, state: 'refused' } };
 }
 
 /** Asks each recipient once, however many schedules name them, and nobody new for an account that has had many asked in vain. */

@@ -18,7 +18,7 @@ const mail = z.strictObject({
   state: z
     .enum(states)
     .describe(
-      'waiting: not sent yet. taken: under way, or its sender died and nobody knows whether it was sent. unknown: the mail server did not say whether it took it. delayed: tried again. refused: the mail server will not take it.',
+      'waiting: not sent yet. taken: under way, or its sender died and nobody knows whether it was sent. unknown: the mail server did not say whether it took it. delayed: tried again. refused: the mail server will not take it, or put a question off for two weeks.',
     ),
   time: z.iso.datetime().nullable(),
   error: z.string(),

@@ -169,6 +169,23 @@ test('a question that the mail server refused, or may have taken, is seen in the
   expect(await listOf('asks')).toMatchObject([{ mails: [{ state: 'sent' }, { state: 'sent' }] }]);
 });
 
+test('a question that the mail server puts off is tried for two weeks, and then only if somebody says so', async () => {
+  const from = new Date('2026-03-02T00:00:00Z');
+  const { id } = await scheduled({ account: 'busy', token: '', madeBy: 'person jo', since: from });
+  const busy = () => mailServer.answer({ code: 451, at: 'recipient' });
+  busy();
+  expect(await look('2026-03-02T06:00:00Z')).toBe(1);
+  busy();
+  expect(await look('2026-03-15T06:00:00Z')).toBe(1);
+  const late = new Date('2026-03-16T06:00:00Z');
+  expect(await look(late.toISOString())).toBe(0);
+  expect(mailServer.mails).toEqual([]);
+  expect(await unsentMails(db.store, late, 'UTC')).toEqual({ oldest: Number.NaN, stuck: 0 });
+  expect(await listOf('busy')).toMatchObject([{ mails: [{ asks: true, state: 'refused' }] }]);
+  expect(await look(late.toISOString(), { again: id })).toBe(0);
+  expect(mailServer.mails).toHaveLength(1);
+});
+
 test('an account sees and touches its own schedules alone, and a token of one family those of that family', async () => {
   const { id } = await change('a', 'create', daily);
   const { id: units } = await change('a', 'create', { ...daily, report: 'ad_units' });
