@@ -13,10 +13,6 @@ export class KnownRows<Row extends Versioned> {
     this.#keyOf = keyOf;
   }
 
-  has(key: string): boolean {
-    return this.#rows.has(key);
-  }
-
   get(key: string): Row | undefined {
     return this.#rows.get(key);
   }
