@@ -122,10 +122,12 @@ export class Sender {
     const taken = await take(store, mail, now());
     if (!taken) return true;
     const outcome = await (asked ? this.#deliver(taken, asked) : this.#ask(taken));
-    await record(store, taken, now(), outcome);
     const { state, error } = outcome;
-    say(`${nameOf(mail)}: ${state}${error ? ` (${error})` : ''}`);
-    return state === 'sent';
+    // What is not noted stays taken, so that nobody tries it again.
+    const unnoted = await record(store, taken, now(), outcome).catch((failure: Error) => failure);
+    const more = unnoted ? `; this could not be noted: ${unnoted.message}` : '';
+    say(`${nameOf(mail)}: ${state}${error ? ` (${error})` : ''}${more}`);
+    return state === 'sent' && !unnoted;
   }
 
   async #waits(mail: Mail, asked: Asked): Promise<boolean> {

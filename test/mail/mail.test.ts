@@ -273,6 +273,18 @@ test('a file that breaks off makes no mail, and is asked for again', async () =>
   expect(sheet.columns).toContain('spent');
 });
 
+test('a mail that was sent is said to be sent, and not tried again, where that cannot be noted', async () => {
+  const schedule = await scheduled();
+  const rename = (from: string, to: string) => db.store.command({ query: `RENAME TABLE ${from} TO ${to}` });
+  const serviceUrl = await meddling(async () => void (await rename('mails', 'mails_away')));
+  expect(await look(at6, { serviceUrl })).toBe(1);
+  await rename('mails_away', 'mails');
+  expect(said).toEqual([expect.stringContaining('anna@example.com: sent; this could not be noted: ')]);
+  expect(await look('2026-03-02T12:00:00Z')).toBe(0);
+  expect(await statesOf(schedule)).toEqual(['taken']);
+  expect(mailServer.mails).toHaveLength(1);
+});
+
 test('text and file are of one state of the store, also where events come in between', async () => {
   const account = 'changes';
   const spent = (spend: string) => event({ advertiser_id: account, event_type: 'referral', spend });
