@@ -14,7 +14,7 @@ import {
   signOut,
   tokenOfLink,
 } from './state/session.ts';
-import { fromHash, ofFamily, type State, toHash, unreadIn, withoutOptions } from './state/state.ts';
+import { fromHash, ofFamily, type State, toHash, unreadIn } from './state/state.ts';
 import { header } from './view/header.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
@@ -49,9 +49,8 @@ function stateOf(open: Session): State {
   const [first = families[0] ?? ''] = open.families;
   const state = fromHash(location.hash, first);
   const opened = open.families.includes(state.family) ? state : ofFamily(state, first);
-  const allowed = open.optional ? opened : withoutOptions(opened);
   // An address that holds a state holds all of it, the usual columns too.
-  return new URLSearchParams(location.hash.slice(1)).has('report') ? allowed : withUsualColumns(allowed);
+  return new URLSearchParams(location.hash.slice(1)).has('report') ? opened : withUsualColumns(opened);
 }
 
 /** With the columns that this person last chose for the report. */

@@ -51,7 +51,8 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await agree(db.store, ownOf('shop'), 'anna@example.com');
   await db.store.command({
     query: `INSERT INTO mails (schedule, day, recipient, attempt, taker, state, at)
-            VALUES ({own:String}, '1970-01-01', 'bo@example.com', 1, '', 'refused', now64(3))`,
+            VALUES ({own:String}, '1970-01-01', 'bo@example.com', 1, '', 'refused', now64(3)),
+              ({own:String}, '1970-01-01', 'anna@example.com', 1, '', 'taken', now64(3))`,
     query_params: { own: ownOf('shop') },
   });
   await own.getByRole('button', { name: 'Pausieren' }).click();

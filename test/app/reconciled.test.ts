@@ -1,4 +1,8 @@
-import { beforeAll, expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { maxFileBytes } from '../../src/reconcile/limits.ts';
 import { seededRandom } from '../support/random.ts';
 import { useService } from '../support/service.ts';
@@ -11,6 +15,8 @@ import { holdNext, tabTo, whole } from './pages.ts';
 const db = useStore();
 const service = useService(db);
 const browser = useBrowser();
+const folder = mkdtempSync(join(tmpdir(), 'adtally-compared-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 const account = 'shop';
 const campaigns = ['north', 'south', 'a campaign with quite a long name, as they have them'];
 
@@ -63,7 +69,14 @@ test('a file is compared on the page: totals, causes in words, what is left and 
   await compare();
   await dialog.getByText(/: no column holds days or times$/).waitFor();
 
-  await choose('theirs.csv', theirs);
+  const path = join(folder, 'theirs.csv');
+  await writeFile(path, 'a,b');
+  await dialog.getByLabel('Bericht der anderen Seite').setInputFiles(path);
+  await writeFile(path, theirs);
+  await compare();
+  await dialog.getByText(/^Die Datei hat sich geändert/).waitFor();
+
+  await dialog.getByLabel('Bericht der anderen Seite').setInputFiles(path);
   await compare();
   const causes = dialog.locator('.causes li');
   await causes.first().waitFor();

@@ -111,6 +111,22 @@ test('a person with several accounts chooses one, and changes to another', async
   expect(await page.getByLabel('Account').inputValue()).toBe('acme');
 });
 
+test('nobody is taken for a stranger while the service cannot tell who they are', async () => {
+  const page = await signedIn('anna');
+  await whole(page);
+  const tab = await page.context().newPage();
+  const body = '{"detail":"the service cannot tell"}';
+  await tab.route('**/auth/session', (route) =>
+    route.fulfill({ status: 500, contentType: 'application/problem+json', body }),
+  );
+  await tab.goto(`${service.url}/app`);
+  await tab.getByText('the service cannot tell').waitFor();
+  expect(await door(tab).count()).toBe(0);
+  await tab.unroute('**/auth/session');
+  await tab.getByRole('button', { name: 'Try again' }).click();
+  await whole(tab);
+});
+
 test('a session that ends while a report is open asks to sign in again, and keeps what was chosen', async () => {
   const page = await signedIn('ben');
   await page.getByRole('button', { name: 'Größe & Co' }).click();

@@ -132,6 +132,7 @@ test('a failure of the service names the request, and offers to try again', asyn
   weather = 'failed';
   await choose(page, 'Device');
   await page.getByText('The report failed').waitFor();
+  await page.getByText('the gateway is out of order').waitFor();
   await page.getByText('Request of-the-gateway').waitFor();
   expect(await violations(page)).toEqual([]);
   expect(await page.locator('regular-table').isVisible()).toBe(false);
@@ -145,8 +146,13 @@ test('without a connection the page waits for it, and then goes on by itself', a
   const page = await browser.open(`${url}/app#token=${await service.token('acme')}`, withAxe);
   await whole(page);
   await page.context().setOffline(true);
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'Parquet', exact: true }).click();
+  await page.getByText('The service cannot be reached. Check your connection.', { exact: true }).waitFor();
+  await page.keyboard.press('Escape');
   await choose(page, 'Device');
-  await page.getByText('The service cannot be reached').waitFor();
+  await page.locator('.notice').getByText('The service cannot be reached').waitFor();
+  await page.getByText('The page tries again by itself').waitFor();
   expect(await violations(page)).toEqual([]);
   await page.context().setOffline(false);
   await whole(page);
@@ -172,6 +178,7 @@ test('the wait for a place ends with its question: another one is asked once, an
   weather = 'limited';
   await choose(page, 'Device');
   await page.getByText(/Trying again in \d/).waitFor();
+  expect(await page.locator('.notice .detail').textContent()).toBe('too many requests');
   weather = 'silent';
   await choose(page, 'Creative');
   const path = '/v1/campaigns/breakdowns/device_creative_date';

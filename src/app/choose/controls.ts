@@ -19,23 +19,20 @@ export class Controls {
   private family = '';
   private toggles = new Map<string, HTMLInputElement>();
 
-  /** @param optional whether the service takes the optional fields of a request */
-  constructor(choose: Choose, today: string, optional: boolean) {
+  constructor(choose: Choose, today: string) {
     this.choose = choose;
     this.today = today;
     this.range = rangeMenu((range) => choose({ range }), today);
     this.grain = segments(
       text.each,
       'grain',
-      grains
-        .filter((grain) => optional || grain === 'total' || grain === 'day')
-        .map((grain) => [grain, text.grains[grain]] as const),
+      grains.map((grain) => [grain, text.grains[grain]] as const),
       (grain) => choose({ grain: grain as Grain }),
     );
     this.compare = compareField(choose, today);
     this.element.append(
       this.range.element,
-      ...(optional ? [this.compare.element] : []),
+      this.compare.element,
       this.grain.element,
       el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), this.dimensions),
     );

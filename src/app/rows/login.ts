@@ -26,7 +26,6 @@ export async function logIn(key: Key): Promise<Session | { failure: Failure }> {
     families: (filled.length ? filled : opened).map(({ family }) => family),
     today: first.today,
     ...(first.clock && { clock: first.clock }),
-    optional: first.optional,
   };
 }
 
@@ -37,7 +36,6 @@ type Probed =
       readonly today: string;
       readonly clock: Clock | undefined;
       readonly hasRows: boolean;
-      readonly optional: boolean;
     }
   | { readonly failure: Failure };
 
@@ -64,10 +62,8 @@ async function probe(family: string, key: Key): Promise<Probed> {
   const { account, asked } = factsOf(response.headers);
   const clock = clockOf(asked, response.headers.get('date'));
   const today = asked.slice(0, 10);
-  // Said of an answer with a limit, by a service that knows limits.
-  const optional = response.headers.has('adtally-row-count');
   try {
-    return { family, account, today, clock, optional, hasRows: (await response.text()) !== '' };
+    return { family, account, today, clock, hasRows: (await response.text()) !== '' };
   } catch (error) {
     const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
     return { failure };

@@ -161,7 +161,10 @@ export class Reconciled {
       return;
     }
     const path = `/v1/${this.family}/reconcile?tolerance=${this.tolerance.value}`;
-    const found = await asked<Comparison>(path, this.session, new Blob([bytes]), { type, signal: running.signal });
+    const found = await asked<Comparison>(path, this.session, new Blob([bytes]), {
+      type,
+      signal: running.signal,
+    });
     if (running !== this.running) return;
     if (running.signal.aborted) return this.forget();
     if ('failure' in found) {

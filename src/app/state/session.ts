@@ -18,8 +18,6 @@ export interface Session {
   readonly today: string;
   /** The clock of the report, if it is known. */
   readonly clock?: Clock;
-  /** Whether the service takes the optional fields of a request: filters, comparison, weeks and months. */
-  readonly optional: boolean;
 }
 
 const place = 'adtally-token';

@@ -58,17 +58,6 @@ export function ofFamily(state: State, family: string): State {
   return { ...initialState(family), ...kept, filters: device ? { device } : {} };
 }
 
-/** The state without what only the optional fields of a request can ask for. */
-export function withoutOptions(state: State): State {
-  return sortedByShown({
-    ...state,
-    compare: 'none',
-    closed: false,
-    filters: {},
-    grain: state.grain === 'total' ? 'total' : 'day',
-  });
-}
-
 /**
  * The columns that the table can have: days first, then what the row is of, then the figures in the order chosen. An id is only
  * there where names do not tell rows apart.

@@ -138,8 +138,7 @@ const longestSendingMs = 30 * 60_000;
 function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock?: Clock): string {
   if (left.includes(recipient)) return byMail.left;
   const last = mails.findLast((mail) => mail.recipient === recipient);
-  const isUnderWay =
-    last?.state === 'taken' && Date.now() - Date.parse(last.time ?? '') < longestSendingMs;
+  const isUnderWay = last?.state === 'taken' && Date.now() - Date.parse(last.time ?? '') < longestSendingMs;
   if (last && !isUnderWay && !['waiting', 'delayed', 'sent'].includes(last.state)) return byMail.notSent;
   if (not_agreed.includes(recipient)) return byMail.notAgreed;
   return last?.state === 'sent' && last.time

@@ -73,7 +73,7 @@ export class Workbench {
     this.onNewDay = onNewDay;
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
-    this.controls = new Controls(choose, session.today, session.optional);
+    this.controls = new Controls(choose, session.today);
     const adjusted = new Adjusted(session, onEnd);
     this.closed = new Closed(choose, session, () => void adjusted.show(this.state));
     this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
@@ -91,16 +91,14 @@ export class Workbench {
     this.cards = new Cards((chart) => this.choose({ chart }));
     this.table = new RowTable(this.rows, {
       onsort: (column) => this.choose({ sort: nextSort(this.state.sort, column) }),
-      onfilter: (field, value) => {
-        if (session.optional) this.filters.toggle(field, value);
-      },
+      onfilter: (field, value) => this.filters.toggle(field, value),
       onexplain: (row) => {
         // The loads that are there are those of today.
         if (this.arranged && !this.state.closed)
           void this.explained.show(this.state, row, this.facts?.currency);
       },
     });
-    if (session.optional) this.controls.element.append(this.closed.element, this.filters.details);
+    this.controls.element.append(this.closed.element, this.filters.details);
     this.toolbar.actions.append(this.metrics.element, this.take.element);
     const reconciled = new Reconciled(session, onEnd);
     this.toolbar.actions.append(
@@ -207,7 +205,7 @@ export class Workbench {
     this.facts = result.facts;
     this.all = result.rows;
     performance.mark('all rows');
-    if (this.session.optional) void this.closed.ask(this.state);
+    void this.closed.ask(this.state);
     this.toolbar.announce(text.progress.done(rowsText(result.rows)));
     await this.arrange();
   }
