@@ -93,12 +93,17 @@ export class S3Service implements ObjectService {
 
   get #base(): string {
     const { endpoint, bucket } = this.#options;
-    if (endpoint) return `${endpoint.href.replace(/\/$/, '')}/${bucket}`;
-    const host = `s3.${this.#region}.amazonaws.com${this.#region.startsWith('cn-') ? '.cn' : ''}`;
-    // A certificate of AWS is not valid for names with dots in the bucket.
-    const isHostName = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(bucket);
-    return isHostName ? `https://${bucket}.${host}` : `https://${host}/${bucket}`;
+    return bucketAddress(bucket, endpoint?.href, this.#region);
   }
+}
+
+/** Where a bucket is. @param endpoint absent: that of AWS @param region absent: AWS finds it */
+export function bucketAddress(bucket: string, endpoint?: string, region?: string): string {
+  if (endpoint) return `${endpoint.replace(/\/$/, '')}/${bucket}`;
+  const host = `s3${region ? `.${region}` : ''}.amazonaws.com${region?.startsWith('cn-') ? '.cn' : ''}`;
+  // A certificate of AWS is not valid for names with dots in the bucket.
+  const isHostName = /^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$/.test(bucket);
+  return isHostName ? `https://${bucket}.${host}` : `https://${host}/${bucket}`;
 }
 
 const decodedKey = (key: string) => decodeURIComponent(key.replaceAll('+', ' '));

@@ -56,6 +56,14 @@ export async function recorded<T>(
   }
 }
 
+/** Says of the backup that was restored that it was done: it holds itself as begun. */
+export async function endRestoredBackup(store: Store): Promise<void> {
+  await store.command({
+    query: `INSERT INTO audit (* EXCEPT version) SELECT * EXCEPT version REPLACE ('done' AS state) FROM audit AS a FINAL
+            WHERE a.operation = 'backup' AND a.state = 'begun' ORDER BY a.id DESC LIMIT 1`,
+  });
+}
+
 type Entry = Readonly<Record<string, string>>;
 
 /** The id decides the shard, and a shard that is down must not keep a token from being revoked. */

@@ -188,6 +188,10 @@ test('a backup in S3 is named as the tools of AWS name it, and its keys are in n
   expect(s3Target('s3://bucket/a', { ...empty, AWS_DEFAULT_REGION: 'eu-west-1' })?.target).toBe(
     "S3('https://bucket.s3.eu-west-1.amazonaws.com/a')",
   );
+  // No certificate of AWS holds for a host with these dots, and China has a domain of its own.
+  expect(s3Target('s3://my.bucket/a', { AWS_REGION: 'cn-north-1' })?.target).toBe(
+    "S3('https://s3.cn-north-1.amazonaws.com.cn/my.bucket/a')",
+  );
   expect(s3Target('2026-11-20.tar.zst', keys)).toBeUndefined();
   expect(() => s3Target('s3://bucket', keys)).toThrow('s3://BUCKET/PATH');
   expect(() => s3Target('s3://bucket/a', { AWS_ACCESS_KEY_ID: 'id' })).toThrow('AWS_SECRET_ACCESS_KEY');

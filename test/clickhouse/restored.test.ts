@@ -44,6 +44,10 @@ beforeEach(async () => {
   await load(db.store, [event({ spend: '1' })]);
   restored = await spent(`${database}.campaigns_date`);
   backup = `${database}-${Date.now()}.tar.zst`;
+  // As the command does.
+  await server.command({
+    query: `INSERT INTO ${database}.audit (id, at, who, operation, input, state) VALUES ('${Date.now()}', now64(3), 'a@b', 'backup', '{}', 'begun')`,
+  });
   const archive = `File('${backup}')`;
   await server.command({ query: `BACKUP DATABASE ${database} TO ${archive}` });
   await load(db.store, [event({ spend: '10', event_time: '2026-02-01T00:00:00Z' })]);
@@ -98,7 +102,7 @@ test('restore --replace waits for a load that runs', async () => {
   const restoring = run(['restore', backup, '--replace'], environmentOf(db.address));
   const waiting = `SELECT 1 AS waits FROM ${db.address.database}.loads FINAL WHERE kind = 'rebuild' AND state = 'running'`;
   try {
-    await expect.poll(() => select(server, waiting), { timeout: 20_000 }).toEqual([{ waits: 1 }]);
+    await expect.poll(() => select(server, waiting), { timeout: 60_000 }).toEqual([{ waits: 1 }]);
   } finally {
     held.release();
     await loading;
@@ -108,6 +112,11 @@ test('restore --replace waits for a load that runs', async () => {
   expect(stderr).toContain('waiting for load ');
   expect(await spent(`${db.address.database}.campaigns_date`)).toBe(restored);
   expect(await select(server, waiting)).toEqual([]);
+  const audit = `${db.address.database}.audit AS a FINAL ORDER BY a.id DESC LIMIT 2`;
+  expect(await select(server, `SELECT operation, toString(a.state) AS state FROM ${audit}`)).toEqual([
+    { operation: 'restore', state: 'done' },
+    { operation: 'backup', state: 'done' },
+  ]);
 });
 
 test('a restore that is complete is told as done, whatever else can no longer be written', async () => {

@@ -10,7 +10,7 @@ import {
 } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
-import { commandLine, recorded } from '../../operations/audit.ts';
+import { commandLine, endRestoredBackup, recorded } from '../../operations/audit.ts';
 import { listSchedules } from '../../schedules/schedules.ts';
 import { usage } from '../command/arguments.ts';
 import { config, say, untilReportsShowIt } from '../command/command.ts';
@@ -129,6 +129,7 @@ async function syncTables(server: Store, database: string): Promise<void> {
  */
 async function tellRestored(store: Store, name: string, kept: boolean, turn?: Load): Promise<void> {
   const warn = (error: Error) => say(`the restore is done, but since then: ${error.message}`);
+  await endRestoredBackup(store).catch(warn);
   const entry = { operation: 'restore', input: { from: name } };
   await recorded(store, commandLine(), entry, async () => ({ result: undefined, outcome: {} })).catch(warn);
   await turn?.finish().catch(warn);

@@ -1,4 +1,5 @@
 import { quoted } from '../../../clickhouse/quoted.ts';
+import { bucketAddress } from '../../../ingest/objects/s3.ts';
 import { usage } from '../command/arguments.ts';
 
 export interface S3Target {
@@ -27,7 +28,5 @@ function addressOf(place: string, env: NodeJS.ProcessEnv): string | undefined {
     return undefined;
   }
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL;
-  if (endpoint) return `${endpoint.replace(/\/$/, '')}/${bucket}/${path}`;
-  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION;
-  return `https://${bucket}.s3${region ? `.${region}` : ''}.amazonaws.com/${path}`;
+  return `${bucketAddress(bucket, endpoint, env.AWS_REGION || env.AWS_DEFAULT_REGION)}/${path}`;
 }
