@@ -31,7 +31,7 @@ export async function failingFiles(store: Store, now: Date): Promise<FailingFile
        toFloat64(argMax(failures, last)) AS times, max(last).3 AS error
      FROM (
        SELECT l.file AS name, maxIf(l.turn, now_state IN ('loaded', 'unloaded')) AS settled,
-         arrayFilter(f -> f.1 > settled, groupArrayIf((l.turn, l.load_id, l.error), now_state IN ('failed', 'dead'))) AS failed,
+         arrayFilter(f -> f.1 >= settled, groupArrayIf((l.turn, l.load_id, l.error), now_state IN ('failed', 'dead'))) AS failed,
          length(failed) AS failures, arrayMax(failed) AS last
        FROM (SELECT load_id, turn, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
              WHERE load_id >= {since:String} AND kind != 'rebuild') AS l

@@ -96,7 +96,11 @@ async function objectsOf(bucket: Bucket, path: string, signal?: AbortSignal): Pr
   const isPattern = isDynamicPattern(path);
   // As of files, a name may look like a pattern; no store is asked for a star, which most patterns have.
   if (path !== '' && !path.endsWith('/') && !path.includes('*')) {
-    const found = await bucket.find(path, signal);
+    const found = await bucket.find(path, signal).catch((error: unknown) => {
+      // A store may refuse to say of one key that it is not there. Then the listing tells.
+      if (!isPattern || signal?.aborted) throw error;
+      return undefined;
+    });
     if (found) return [new ObjectInput(bucket, found)];
   }
   const folder = path === '' || path.endsWith('/') ? path : `${path}/`;

@@ -8,9 +8,6 @@ import { sameNames } from '../event/mapping.ts';
 import { jsonSource } from '../formats/ndjson.ts';
 import type { Fault } from '../rejects/rejected-rows.ts';
 
-/** What an export has in place of bytes that are not UTF-8: somebody has to say what they mean. */
-const notUtf8 = '\uFFFD';
-
 /** How the fields of corrected rows are written: NDJSON, a row on each line. */
 export function linesOf(rows: readonly Readonly<Record<string, string>>[]): string {
   const line = (fields: Readonly<Record<string, string>>) =>
@@ -37,13 +34,7 @@ export async function faultsOfRows(
   });
   try {
     const faulty = await stagedRejects(store, batch, rows.length);
-    const faultsOf = new Map(faulty.map(({ line, faults }) => [line, faults]));
-    for (const [n, fields] of rows.entries()) {
-      const lost = Object.keys(fields).filter((field) => fields[field]?.includes(notUtf8));
-      const faults = lost.map((field) => ({ field, reason: 'has U+FFFD in place of what was not UTF-8' }));
-      if (faults.length > 0) faultsOf.set(n, [...(faultsOf.get(n) ?? []), ...faults]);
-    }
-    return faultsOf;
+    return new Map(faulty.map(({ line, faults }) => [line, faults]));
   } finally {
     // What stays expires.
     await dropStaged(store, [batch]).catch(() => {});

@@ -89,6 +89,11 @@ interface Turn {
   readonly unfinished: string | undefined;
 }
 
+/** What an export has in place of bytes that are not UTF-8: somebody has to say what they mean. */
+const notUtf8 = '\uFFFD';
+
+const placeOf = ({ chunk, line }: Pick<Correction, 'chunk' | 'line'>): string => `${chunk}:${line}`;
+
 /** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
 async function replayOnce(
   store: Store,
@@ -108,21 +113,27 @@ async function replayOnce(
     await finishReplay(store, unfinished, turn, now);
     return undefined;
   }
-  const open = new Set(
+  const open = new Map(
     (
-      await select<{ chunk: string; line: number }>(
+      await select<{ chunk: string; line: number; broken: string[] }>(
         store,
-        `SELECT chunk, toFloat64(line) AS line FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
+        `SELECT chunk, toFloat64(line) AS line, arrayFilter(name -> NOT isValidUTF8(r.fields[name]), mapKeys(r.fields)) AS broken
+         FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
         { loads: [load] },
       )
-    ).map(({ chunk, line }) => `${chunk}:${line}`),
+    ).map(({ chunk, line, broken }) => [placeOf({ chunk, line }), broken]),
   );
-  const candidates = corrections.filter(({ chunk, line }) => open.has(`${chunk}:${line}`));
+  const candidates = corrections.filter((row) => open.has(placeOf(row)));
   const faults = await faultsOfRows(
     store,
     candidates.map(({ fields }) => fields),
     { requireEventId: dedupe, roundMoney },
   );
+  for (const [n, row] of candidates.entries()) {
+    const left = (open.get(placeOf(row)) ?? []).filter((field) => row.fields[field]?.includes(notUtf8));
+    const more = left.map((field) => ({ field, reason: 'has U+FFFD in place of what was not UTF-8' }));
+    if (more.length > 0) faults.set(n, [...(faults.get(n) ?? []), ...more]);
+  }
   const good = candidates.filter((_, n) => !faults.has(n));
   let duplicates = 0;
   if (good.length > 0) {

@@ -135,7 +135,11 @@ async function start(linked = tokenOfLink()): Promise<void> {
   if (kept ? accountOf(kept) !== undefined : !linked) {
     const found = await accountsOfPerson();
     if (asked !== turn) return;
-    if ('failure' in found) return tell().fail(found.failure, again);
+    if ('failure' in found) {
+      tell().fail(found.failure, again, text.signIn.unknown);
+      notice.element.append(button(text.signIn.orToken, () => leave('')));
+      return;
+    }
     accounts = found.result;
   }
   if (!linked && !kept) return choose(failure);

@@ -43,7 +43,7 @@ interface Content {
 
 /** A mail server that does not greet for this long has failed. */
 const greetingMs = 60_000;
-/** Nor does one that says nothing for this long later on answer any more: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
+/** Later on, one that says nothing for this long has failed, too: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
 const silenceMs = 600_000;
 const longestPauseMinutes = 60;
 /** A report that waits for its days is looked at as often. */

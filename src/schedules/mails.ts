@@ -25,6 +25,8 @@ interface Attempt {
   readonly attempt: number;
   readonly state: MailState;
   readonly at: Date;
+  /** When the first attempt at the same mail was made. */
+  readonly since: Date;
   readonly error: string;
 }
 
@@ -108,8 +110,9 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
 
 /** A question that the mail server put off for so long is not tried again, as if it had been refused. */
 function givenUp(mail: Mail, now: Date): Mail {
-  const { due, last } = mail;
-  if (last?.state !== 'delayed' || now.getTime() - due.at.getTime() <= missedDays * 86_400_000) return mail;
+  const { last } = mail;
+  if (last?.state !== 'delayed' || now.getTime() - last.since.getTime() <= missedDays * 86_400_000)
+    return mail;
   return { ...mail, last: { ...last, state: 'refused' } };
 }
 
@@ -215,19 +218,20 @@ async function lastAttempts(
   now: Date,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, Attempt>> {
-  const rows = await select<Omit<Attempt, 'at'> & { at_ms: number }>(
+  const rows = await select<Omit<Attempt, 'at' | 'since'> & { at_ms: number; since_ms: number }>(
     store,
     `SELECT schedule, toString(m.day) AS day, recipient, attempt, toString(m.state) AS state, error,
-            toFloat64(toUnixTimestamp64Milli(m.at)) AS at_ms
+            toFloat64(toUnixTimestamp64Milli(m.at)) AS at_ms,
+            toFloat64(toUnixTimestamp64Milli(min(m.at) OVER (PARTITION BY schedule, m.day, recipient))) AS since_ms
      FROM mails AS m FINAL
      WHERE m.schedule IN {ids:Array(String)} AND (m.day >= toDate({now:Int64}) - 40 OR m.day = {questions:Date})
      ORDER BY attempt DESC LIMIT 1 BY schedule, day, recipient`,
     { ids, now: Math.floor(now.getTime() / 1000), questions: dayOfQuestions },
   );
   return new Map(
-    rows.map(({ at_ms, ...attempt }) => [
+    rows.map(({ at_ms, since_ms, ...attempt }) => [
       keyOf(attempt.schedule, attempt.day, attempt.recipient),
-      { ...attempt, at: new Date(at_ms) },
+      { ...attempt, at: new Date(at_ms), since: new Date(since_ms) },
     ]),
   );
 }

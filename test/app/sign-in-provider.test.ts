@@ -121,7 +121,9 @@ test('nobody is taken for a stranger while the service cannot tell who they are'
   );
   await tab.goto(`${service.url}/app`);
   await tab.getByText('the service cannot tell').waitFor();
+  await tab.getByText('The service cannot say who is signed in').waitFor();
   expect(await door(tab).count()).toBe(0);
+  expect(await tab.getByRole('button', { name: 'Or with a token' }).count()).toBe(1);
   await tab.unroute('**/auth/session');
   await tab.getByRole('button', { name: 'Try again' }).click();
   await whole(tab);

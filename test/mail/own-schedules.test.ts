@@ -170,14 +170,15 @@ test('a question that the mail server refused, or may have taken, is seen in the
 });
 
 test('a question that the mail server puts off is tried for two weeks, and then only if somebody says so', async () => {
-  const from = new Date('2026-03-02T00:00:00Z');
+  // The sender was not there for a month.
+  const from = new Date('2026-02-01T00:00:00Z');
   const { id } = await scheduled({ account: 'busy', token: '', madeBy: 'person jo', since: from });
   const busy = () => mailServer.answer({ code: 451, at: 'recipient' });
   busy();
   expect(await look('2026-03-02T06:00:00Z')).toBe(1);
   busy();
   expect(await look('2026-03-15T06:00:00Z')).toBe(1);
-  const late = new Date('2026-03-16T06:00:00Z');
+  const late = new Date('2026-03-16T07:00:00Z');
   expect(await look(late.toISOString())).toBe(0);
   expect(mailServer.mails).toEqual([]);
   expect(await unsentMails(db.store, late, 'UTC')).toEqual({ oldest: Number.NaN, stuck: 0 });

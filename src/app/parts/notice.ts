@@ -46,11 +46,14 @@ export class Notice {
     this.element.setAttribute('role', 'status');
   }
 
-  /** @param retry asks again; called by itself when the wait is over, or the connection is back */
-  fail(failure: Failure, retry: () => void): void {
+  /**
+   * @param retry asks again; called by itself when the wait is over, or the connection is back
+   * @param title of what failed; absent: of a report
+   */
+  fail(failure: Failure, retry: () => void, title?: string): void {
     const { reason } = failure;
     if (reason === 'unauthorized') return;
-    this.say(text.problems[reason]);
+    this.say({ ...text.problems[reason], ...(title && { title }) });
     this.element.setAttribute('role', 'alert');
     if (saidByService.includes(reason) && failure.detail) {
       this.element.append(el('p', { class: 'detail' }, failure.detail));

@@ -39,6 +39,7 @@ export const de: Words = {
       failed:
         'Sie wurden nicht angemeldet. Wenn es dabei bleibt, sagen Sie dem Betreiber, wann es geschehen ist.',
     },
+    unknown: 'Der Dienst kann nicht sagen, wer angemeldet ist',
     orToken: 'Oder mit einem Token',
     choose: {
       title: 'Konto wählen',

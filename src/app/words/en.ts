@@ -50,6 +50,7 @@ export const en = {
       too_many_accounts: 'You are known, but for too many accounts at once. Tell the operator.',
       failed: 'You were not signed in. If it stays so, tell the operator when it happened.',
     },
+    unknown: 'The service cannot say who is signed in',
     orToken: 'Or with a token',
     choose: {
       title: 'Choose an account',

@@ -48,9 +48,11 @@ export async function restore(store: Store, from: string, { replace = false }: R
     let kept = false;
     await reading(archive, async () => {
       kept = (await restoreBeside(server, store, archive)) && hadData;
-      turn?.assertTurnHeld();
+      if (turn?.isBehind) say('other loads may have run meanwhile: load their files again');
       if (!hadData && (await hasData(server, database))) {
-        throw new Error(`database ${database} has got data meanwhile: run the same command again`);
+        throw new Error(
+          `database ${database} has got data meanwhile: let no load run, and run the command with --replace to drop it`,
+        );
       }
     }).catch(async (error: unknown) => {
       await turn?.fail(error);
@@ -72,8 +74,8 @@ async function takeTurn(store: Store, name: string): Promise<Load | undefined> {
     });
   } catch (error) {
     // A backup also brings back what can no longer be read.
-    if (!(error instanceof ClickHouseError)) throw error;
-    say(`whether loads run cannot be read (${error.type}): let none run until this has ended`);
+    const reason = error instanceof ClickHouseError ? error.type : (error as Error).message;
+    say(`whether loads run cannot be told (${reason}): let none run until this has ended`);
     return undefined;
   }
 }

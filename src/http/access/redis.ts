@@ -2,6 +2,8 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 const alone = 'this process limits requests by itself';
+/** As answers to SELECT; others may pass. */
+const refusedDatabase = /^(ERR .*(DB index|SELECT)|NOPERM )/i;
 
 /**
  * The Redis that shares request limits between processes; logs once when it fails and once when it is back.
@@ -22,8 +24,10 @@ export function openRedis(url: string, log: Logger): Redis {
   let failing = false;
   redis.on('error', (err: Error & { command?: { name: string } }) => {
     // The client would go on in database 0, which another installation may count in.
-    if (err.command?.name === 'select' && /^(ERR|NOPERM) /.test(err.message)) {
-      log.error(`REDIS_URL names a database that Redis refuses (${err.message}): ${alone}`);
+    if (err.command?.name === 'select' && refusedDatabase.test(err.message)) {
+      log.error(
+        `REDIS_URL names a database that Redis refuses (${err.message}): ${alone} until it is started with another`,
+      );
       // What else fails comes of that.
       failing = true;
       return redis.disconnect();

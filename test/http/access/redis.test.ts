@@ -188,7 +188,7 @@ test('a database that Redis does not have is said, and nothing is counted in ano
     await vi.waitUntil(() => client.status === 'end', { timeout: 20_000 });
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(
-      'REDIS_URL names a database that Redis refuses (ERR DB index is out of range): this process limits requests by itself',
+      'REDIS_URL names a database that Redis refuses (ERR DB index is out of range): this process limits requests by itself until it is started with another',
     );
     await expect(client.set('count', 1)).rejects.toThrow('Connection is closed');
   } finally {
