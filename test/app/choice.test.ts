@@ -280,9 +280,8 @@ test('where the browser keeps nothing for the page it works until it is closed',
 test('values offered to choose from are those of the days that are chosen, whichever answer comes last', async () => {
   const page = await browser.open(await signedIn());
   await whole(page);
-  const release = await holdNext(page, '**/v1/campaigns');
   const values = page.locator('.filter .values label');
-  await page.locator('.filter summary').click();
+  const release = await holdNext(page, '**/v1/campaigns', () => page.locator('.filter summary').click());
   await page.evaluate(
     (days) => {
       location.hash += `&days=${days}`;
@@ -297,8 +296,7 @@ test('values offered to choose from are those of the days that are chosen, which
   // Nor are those of other days there until an answer comes.
   await page.goBack();
   await values.first().waitFor();
-  const next = await holdNext(page, '**/v1/campaigns');
-  await page.goForward();
+  const next = await holdNext(page, '**/v1/campaigns', () => page.goForward());
   await expect.poll(() => values.count()).toBe(0);
   await next();
   await nothing.waitFor();

@@ -75,8 +75,7 @@ test('a report as its month was closed is sent with the figures of the day of se
   );
   await whole(page);
   // What was asked first may be answered last.
-  const release = await holdNext(page, '**/v1/schedule/list');
-  await page.locator('.mail > summary').click();
+  const release = await holdNext(page, '**/v1/schedule/list', () => page.locator('.mail > summary').click());
   await page.getByLabel('Recipients').fill('anna@example.com');
   await page.getByRole('button', { name: 'Send by mail', exact: true }).click();
   await page.locator('.schedules li strong').waitFor();

@@ -116,10 +116,11 @@ export function longTasks(page: Page): Promise<number[]> {
   );
 }
 
-/** Holds the next answer to such a request, as it is now. Returns what lets it go, and waits until the page has it. */
+/** Holds the answer to the request that `ask` makes, as it is now. Returns what lets it go, and waits until the page has it. */
 export async function holdNext(
   page: Page,
   url: string,
+  ask: () => Promise<unknown>,
   isIt: (request: Request) => boolean = () => true,
 ): Promise<() => Promise<void>> {
   let release = () => {};
@@ -135,8 +136,9 @@ export async function holdNext(
     // The page may have broken its request off.
     await answer.then((response) => route.fulfill({ response })).catch(() => {});
   });
+  await ask();
+  await expect.poll(() => held !== undefined, { timeout: 20_000 }).toBe(true);
   return async () => {
-    await expect.poll(() => held !== undefined, { timeout: 20_000 }).toBe(true);
     release();
     await (await held?.response())?.finished();
     await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve))));

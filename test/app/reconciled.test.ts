@@ -53,9 +53,8 @@ test('a file is compared on the page: totals, causes in words, what is left and 
   const compare = () => dialog.getByRole('button', { name: 'Vergleichen', exact: true }).click();
   const said = dialog.locator('.said');
 
-  const release = await holdNext(page, '**/reconcile?*');
   await choose('theirs.csv', theirs);
-  await compare();
+  const release = await holdNext(page, '**/reconcile?*', compare);
   await choose('theirs.xlsx', theirs);
   await compare();
   await release();

@@ -168,17 +168,16 @@ test('what was asked for last is opened, whichever answer comes last', async () 
   const [one, both] = [await service.token('one'), await service.token('both')];
   const isOne = (request: Request) => request.headers().authorization === `Bearer ${one}`;
   const page = await browser.open(`${service.url}/app`);
-  const fromTheDoor = await holdNext(page, '**/v1/campaigns', isOne);
   await page.getByLabel('Login token').fill(one);
-  await page.keyboard.press('Enter');
+  const fromTheDoor = await holdNext(page, '**/v1/campaigns', () => page.keyboard.press('Enter'), isOne);
   await page.goto(`${service.url}/app#token=${both}`);
   await whole(page);
   await fromTheDoor();
   const account = page.locator('.masthead .account bdi');
   expect(await account.textContent()).toBe('both');
 
-  const fromALink = await holdNext(page, '**/v1/campaigns', isOne);
-  await page.goto(`${service.url}/app#token=${one}`);
+  const link = `${service.url}/app#token=${one}`;
+  const fromALink = await holdNext(page, '**/v1/campaigns', () => page.goto(link), isOne);
   await page.goto(`${service.url}/app#token=${both}&each=total`);
   await page.locator('.bars').waitFor();
   await fromALink();

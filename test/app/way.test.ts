@@ -274,9 +274,10 @@ test('the same way with the keyboard alone', async () => {
 test('what was asked for last is there to be copied, until another report is chosen', async () => {
   const page = await browser.open(`${service.url}/app#token=${await service.token(account)}`);
   await whole(page);
-  const release = await holdNext(page, '**/v1/links/**');
   await page.locator('.take summary').click();
-  await page.getByRole('button', { name: 'Link to the file', exact: true }).click();
+  const release = await holdNext(page, '**/v1/links/**', () =>
+    page.getByRole('button', { name: 'Link to the file', exact: true }).click(),
+  );
   await page.getByRole('button', { name: 'curl', exact: true }).click();
   const shown = page.locator('.take textarea');
   await shown.waitFor();
