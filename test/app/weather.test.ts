@@ -16,7 +16,7 @@ type Weather = 'fair' | 'cut' | 'failed' | 'held' | 'limited' | 'silent';
 
 const db = useStore();
 const service = useService(db);
-const limited = useService(db, { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_WINDOW_SECONDS: '5' });
+const limited = useService(db, { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_WINDOW_SECONDS: '15' });
 const browser = useBrowser();
 let weather: Weather = 'fair';
 /** Lets an answer that is held, or the rest of it, go. */
