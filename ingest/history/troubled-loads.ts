@@ -20,8 +20,8 @@ export interface FailingFiles {
 const givenUpAfterDays = 7;
 
 /**
- * Of loads that began within the last seven days; their ids begin with the time, so no others are read. Which came first is
- * told by their turns, which are of the clock of ClickHouse.
+ * Of loads that began within the last seven days; their ids begin with the time, so no others are read. Their turns tell which
+ * came first, by the clock of ClickHouse.
  */
 export async function failingFiles(store: Store, now: Date): Promise<FailingFiles> {
   const since = new Date(now.getTime() - givenUpAfterDays * 86_400_000);

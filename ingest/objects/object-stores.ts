@@ -94,10 +94,10 @@ function endpointOf(text: string | undefined): URL | undefined {
 
 async function objectsOf(bucket: Bucket, path: string, signal?: AbortSignal): Promise<ObjectInput[]> {
   const isPattern = isDynamicPattern(path);
-  // As of files, a name may look like a pattern; no store is asked for a star, which most patterns have.
+  // A name may look like a pattern, as names of files may. Most patterns have a star and hardly any name has: those are only listed.
   if (path !== '' && !path.endsWith('/') && !path.includes('*')) {
     const found = await bucket.find(path, signal).catch((error: unknown) => {
-      // A store may refuse to say of one key that it is not there. Then the listing tells.
+      // A store may refuse to say that one key is not there. Then the listing tells.
       if (!isPattern || signal?.aborted) throw error;
       return undefined;
     });

@@ -113,7 +113,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
     const reason = query && (await deps.outcomes.of(query))?.failure;
     log.warn({ err, request, outcome, query, ...(reason && { reason }) }, 'answer broken off');
   };
-  // The first that breaks is seen as a rise.
+  // Prometheus sees the first broken answer as a rise only if the counter was there before.
   metrics.broken.inc({ outcome: 'failed' }, 0);
   const onFound = (status: string) => metrics.answers.inc({ cache: cacheLabel(status) });
   const logins = {

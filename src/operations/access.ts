@@ -147,7 +147,7 @@ export const revokeToken: Operation<typeof choice, z.infer<typeof revoked>> = {
     const chosen = account !== undefined ? { account } : isWhole ? { token } : { id: token };
     const ids = await revokeTokens(store, chosen);
     if (account !== undefined) {
-      // One that has sent nothing has no token yet, and would get a new one.
+      // A schedule that has sent nothing has no token yet, and would get one with its first mail. So it gets one now, which ends.
       const goOn = (await listSchedules(store)).filter(
         (each) => each.account === account && each.state !== 'ended',
       );

@@ -34,7 +34,7 @@ export interface Schedule {
 /** A schedule that may have been removed. */
 export type StoredSchedule = Omit<Schedule, 'state'> & { readonly state: Schedule['state'] | 'removed' };
 
-/** Of a removal: no other change comes after it, whatever its clock says, and whatever it had read before. */
+/** A removal has this version, so that no other change comes after it, whatever the clock of that change says. */
 const lastVersion = '2200-01-01 00:00:00';
 
 /**

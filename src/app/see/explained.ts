@@ -46,7 +46,7 @@ export class Explained {
     this.onEnd = onEnd;
   }
 
-  /** @param row which of the report it is @param currency of its money, where it is known */
+  /** @param row its number in the report, whatever the order of the table @param currency of its money, where it is known */
   async show({ family, dimensions, filters }: State, row: number, currency?: string): Promise<void> {
     const turn = ++this.turn;
     const texts = await this.rows.call('texts', row);

@@ -66,7 +66,7 @@ export async function restore(store: Store, from: string, { replace = false }: R
   });
 }
 
-/** Waits for running loads. Loads that begin meanwhile wait, and fail when the ledger goes that they wait in. */
+/** Waits for running loads. Loads that begin meanwhile wait, too; most of them fail when the old ledger is dropped. */
 async function takeTurn(store: Store, name: string): Promise<Load | undefined> {
   try {
     return await Load.begin(store, { kind: 'rebuild', file: `restore of ${name}` }, new Date(), {

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 
 const alone = 'this process limits requests by itself';
-/** As answers to SELECT; others may pass. */
+/** These answers to SELECT stay until somebody changes REDIS_URL or Redis; other errors may pass. */
 const refusedDatabase = /^(ERR .*(DB index|SELECT)|NOPERM )/i;
 
 /**

@@ -45,4 +45,4 @@ function describe(name: string, { summary, input, answer }: OwnOperation): Opera
 }
 
 const asking =
-  'Each recipient is asked once, by a mail, whether reports of the account may come, and gets those that are due after a yes. The schedule ends when the login token that made it is revoked. An account has 20 schedules and 50 recipients at most. Whoever gets no answer may send the same again: as long as one that is alike is active, no other is made, and its id is the answer.';
+  'Each recipient is asked once, by a mail, whether reports of the account may come, and gets those that are due after a yes. The schedule ends when the login token that made it is revoked. An account has 20 schedules and 50 recipients at most. Whoever gets no answer may send the same again: while an equal schedule is active, no other is made, and the answer has its id.';
