@@ -151,15 +151,12 @@ test('a file of the other side is compared', async () => {
   ]);
 });
 
-test('optional fields are keywords, and the source for dlt is Python', async () => {
-  const shown = await ask(
+test('optional fields are keywords', async () => {
+  const [shown] = await ask(
     `report = client().report('campaigns/device', ${march}, limit=1, filters={"device": ["tv"]}, totals=True)`,
     'show([len(report.rows), report.result["row_count"], report.result["totals"]["spent"]])',
-    'import ast, adtally, os',
-    'source = os.path.join(os.path.dirname(adtally.__file__), "dlt_source.py")',
-    'show(len(ast.parse(open(source).read()).body) > 0)',
   );
-  expect(shown).toEqual([[1, 1, '123456789.000001'], true]);
+  expect(shown).toEqual([1, 1, '123456789.000001']);
 });
 
 test('a refusal says why, and no rows are no error', async () => {
