@@ -45,7 +45,7 @@ function columnsOf({ map = {}, expressions = {}, where }: MappingText): string[]
 
 /**
  * The export whose columns the file has, with their names as they are in the file: they may name another currency. Of
- * several the one that reads most.
+ * several the one that reads most. A file with a last day that an example does not read may have records of several days.
  */
 export function recognise(
   all: readonly KnownExport[],
@@ -62,7 +62,8 @@ export function recognise(
         columns.find((each) => each === column) ??
         columns.find((each) => withoutCurrency(each) === withoutCurrency(column)),
     );
-    if (!sameWay || names.includes(undefined)) return [];
+    const isSpan = columns.some((column) => isLastDay(column) && !names.includes(column));
+    if (!sameWay || names.includes(undefined) || isSpan) return [];
     const renamed = new Map(wanted.map((column, n) => [column, names[n] ?? column]));
     return [{ file, mapping: renameColumns(mapping, renamed), reads: wanted.length }];
   });
@@ -91,6 +92,11 @@ export function plainName(column: string): string {
     .replace(/\([^()]*\)/g, '')
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
+
+const lastDays =
+  /^(?:date|day|datum|fecha|data|report|reporting|period|week)?(?:ends?|ending|stop|to|until|till|through|thru|last|bis|ende|fin|hasta|fine)(?:day|date|time|datum|tag)?$/;
+/** By its name: the last day of records that may be of several days, and not that of a campaign. */
+export const isLastDay = (column: string): boolean => lastDays.test(plainName(column));
 
 const measures = Object.values(catalog.families).flatMap((family) => Object.entries(family.measures));
 /** Names of fields and of columns of our reports, whose money is in units. */

@@ -4,6 +4,7 @@ import type { Beginning, Layout } from './beginning.ts';
 import { dateShape, unknownDates } from './dates.ts';
 import {
   fieldsByName,
+  isLastDay,
   type KnownExport,
   type MappingText,
   ourNames,
@@ -182,6 +183,9 @@ const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
 };
 const moneyWords =
   /amount|cost|earn|income|price|revenue|sales|spen[dt]|total|betrag|kosten|umsatz|coût|dépens|gasto|importe|montant|spesa/i;
+/** Names of columns whose days are the first of several, in the same languages. */
+const ofSeveralDays =
+  /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b/i;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
@@ -281,7 +285,7 @@ class Draft {
     const dated = this.#columns.filter(
       (column) => !used.has(column) && !holdsIds(column) && dateShape(column, this.#valuesOf(column)),
     );
-    const times = this.#times.length > 0 ? this.#times : dated;
+    const times = this.#times.length > 0 ? [...new Set([...this.#times, ...dated.filter(isLastDay)])] : dated;
     const [day, end, ...more] = times;
     const values = day === undefined ? [] : this.#valuesOf(day);
     const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
@@ -289,13 +293,11 @@ class Draft {
     const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
     if (day === undefined || (this.#partsOfDay().includes(day) && !dateShape(day, values)))
       this.#fillIn.event_time = this.#noDay();
-    else if (end !== undefined && !isSpan) {
-      const ways = times.map((column) => {
-        const { expression, asks } = dateShape(column, this.#valuesOf(column)) ?? {};
-        return `${expression ?? `{${column}}`}${asks ? ' with --timezone' : ''}`;
-      });
-      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: in expressions ${ways.join(' or ')}`;
-    } else {
+    else if (end !== undefined && !isSpan)
+      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${this.#wayOfDays(times)}`;
+    else if (!isSpan && ofSeveralDays.test(day))
+      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day, or ${this.#wayOfDays([day])}`;
+    else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
       const read = { ...shape, expression: whole, reason: `where ${end} is the same day` };
@@ -303,6 +305,14 @@ class Draft {
       const { others = [] } = dateShape(day, values) ?? {};
       this.#leaveOutTotals(day, others);
     }
+  }
+
+  #wayOfDays(columns: readonly string[]): string {
+    const ways = columns.map((column) => {
+      const { expression, asks } = dateShape(column, this.#valuesOf(column)) ?? {};
+      return `${expression ?? `{${column}}`}${asks ? ' with --timezone' : ''}`;
+    });
+    return `in expressions ${ways.join(' or ')}`;
   }
 
   /** Columns of the year, the month and the day of a date, or none. */

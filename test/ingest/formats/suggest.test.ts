@@ -185,6 +185,37 @@ describe('a file of no known platform', () => {
   });
 
   test.each([
+    ['Start date,End date', '2026-10-05,2026-10-11', 'Start date or End date may be event_time'],
+    ['Start Date (in UTC),End Date (in UTC)', '10/26/2026,11/1/2026', 'in expressions toDate('],
+    ['Day,Last day', '2026-10-05,2026-10-11', 'Day or Last day may be event_time'],
+    ['Week', '2026-10-05', 'a record of Week may be of several days'],
+    ['segments.month', '2026-10-01', 'a record of segments.month may be of several days'],
+    ['Quartal', '01.10.2026', "or in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
+  ])('a report whose records are of several days asks for the day: %s', async (columns, days, question) => {
+    const text = `${columns},Campaign ID,Clicks\n${days},c1,5\n`;
+    const { fill_in, map } = await suggestionOf('several.csv', text);
+    expect(fill_in).toEqual({ advertiser_id: ask, event_time: expect.stringContaining(question) });
+    expect(map).toEqual({ campaign_id: 'Campaign ID', referrals: 'Clicks' });
+  });
+
+  test('an export with a last day that its example does not read asks for the day', async () => {
+    const example = await readFile('examples/google-ads.csv', 'utf8');
+    const lines = example.trim().split('\n');
+    const header = lines.findIndex((line) => line.includes(',Day,'));
+    const weekly = lines.map((line, n) =>
+      n < header ? line : `${line},${n === header ? 'Until' : '2026-12-31'}`,
+    );
+    const { fill_in } = await suggestionOf('google-ads.csv', weekly.join('\n'));
+    expect(fill_in).toMatchObject({ event_time: expect.stringContaining('Day or Until may be event_time') });
+  });
+
+  test('a day beside the last day of its campaign or a time of change is the day', async () => {
+    const text =
+      'Day,Week,Campaign end date,Updated,Campaign ID,Clicks\n2026-10-05,2026-10-05,2026-12-31,2026-10-07,c1,5\n';
+    expect((await suggestionOf('day.csv', text)).map).toMatchObject({ event_time: 'Day' });
+  });
+
+  test.each([
     [
       ['2026-09-01', 'next week', 'today'],
       'day is written in an unknown way in 2 of the first 3 records, such as "next week"',
