@@ -15,7 +15,7 @@ import { formatOfBody } from '../http/request/sent-file.ts';
 import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
 import { fieldOf, fromWords } from '../operations/values.ts';
-import { judged, parsedJson } from '../report/invalid-request.ts';
+import { judged, parsedJson, textOf } from '../report/invalid-request.ts';
 import { readBody } from './body.ts';
 
 export interface OperationDeps {
@@ -73,7 +73,7 @@ async function answer(
   try {
     const format = 'file' in operation ? formatOfBody(c.req.header('content-type')) : undefined;
     const body = methodOf(operation) === 'POST' ? await readBody(c.env, place) : undefined;
-    const input = judged(operation, format || !body ? parameters : parsedJson(body.toString()));
+    const input = judged(operation, format || !body ? parameters : parsedJson(textOf(body)));
     const file = format &&
       body && { input: heldInput(`the body of ${who}`, formats[format].endings.slice(0, 1), body) };
     const done = await watch(perform(operation, context, input, file));

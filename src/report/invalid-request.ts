@@ -11,6 +11,17 @@ export class InvalidRequest extends Error {
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of a body. @throws {InvalidRequest} when it is not UTF-8: read as such it would have other names */
+export function textOf(body: Buffer): string {
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw new InvalidRequest(undefined, 'the body is not UTF-8');
+  }
+}
+
 /** What a body of JSON has. @throws {InvalidRequest} when it is not JSON */
 export function parsedJson(text: string, reviver?: (key: string, value: unknown) => unknown): unknown {
   try {

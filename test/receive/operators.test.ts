@@ -50,7 +50,9 @@ async function ask(path: string, { body, type, token, signal }: Asked = {}) {
       authorization: `Bearer ${token ?? (await operator)}`,
       ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
     },
-    ...(body !== undefined && { body: type ? String(body) : JSON.stringify(body) }),
+    ...(body !== undefined && {
+      body: body instanceof Blob ? body : type ? String(body) : JSON.stringify(body),
+    }),
     ...(signal && { signal }),
   });
   const text = await answer.text();
@@ -216,6 +218,14 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
     status: 400,
     code: 'invalid_request',
     field,
+  });
+});
+
+test('a body that is not UTF-8 makes no token for an account of another name', async () => {
+  const body = new Blob([Buffer.from('{"account":"Müller"}', 'latin1')]);
+  expect(await ask('/v1/token/create', { body, type: 'application/json' })).toMatchObject({
+    status: 400,
+    json: { code: 'invalid_request', detail: 'the body is not UTF-8' },
   });
 });
 

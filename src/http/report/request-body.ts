@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
+import { textOf } from '../../report/invalid-request.ts';
 import { type Place, Room } from '../request/body-room.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
@@ -27,7 +28,7 @@ export function requestBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
   return async function requestBodyMiddleware(c, next) {
     const place = room.enter(c.get('account'));
     try {
-      c.set('body', utf8.decode(await readWhole(c.env, place, maxBytes)));
+      c.set('body', textOf(await readWhole(c.env, place, maxBytes)));
       // Whoever waits for a place among the reports holds its body meanwhile.
       return await next();
     } finally {
@@ -69,8 +70,6 @@ export function packed(): Problem {
     headers: { 'Accept-Encoding': 'identity' },
   });
 }
-
-const utf8 = new TextDecoder();
 
 /** @throws what `tooLarge` returns, a problem where there is no room, or an error when the caller leaves before the end */
 function read(

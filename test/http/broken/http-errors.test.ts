@@ -134,9 +134,14 @@ test('a body that is too large is 413, by its content-length and by what arrives
   expect(JSON.parse(await text(answer))).toMatchObject({ status: 413, code: 'body_too_large' });
 });
 
-test.each<[string, string, string | undefined]>([
+test.each<[string, string | Blob, string | undefined]>([
   ['nothing at all', '', undefined],
   ['not JSON', '{"start_time":', undefined],
+  [
+    'not UTF-8',
+    new Blob([Buffer.from(JSON.stringify({ ...body, filters: { campaign: ['Frühling'] } }), 'latin1')]),
+    undefined,
+  ],
   ['a list', '[]', undefined],
   ['null', 'null', undefined],
   ['text', '"2026-03-01"', undefined],
