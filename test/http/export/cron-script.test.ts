@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { event, load } from '../../support/events.ts';
+import { hasProgram } from '../../support/programs.ts';
+import { useService } from '../../support/service.ts';
+import { useStore } from '../../support/store.ts';
+
+const db = useStore();
+const service = useService(db, { RATE_LIMIT_REQUESTS: '3', RATE_LIMIT_WINDOW_SECONDS: '1' });
+
+const days = ['2026-03-01', '2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'];
+
+test('the script for cron of docs/reports.md has a file of each day, also of more days than the request limit lets through', async () => {
+  if (!hasProgram('jq')) throw new Error('no jq for this test: apt-get install jq');
+  const account = { advertiser_id: 'copied', publisher_id: '', ad_unit_id: '' };
+  await load(
+    db.store,
+    days.map((day) => event({ ...account, event_time: `${day}T00:00:00Z` })),
+  );
+  const [, script = ''] =
+    /^```sh\n(#!\/bin\/sh\nset -eu\n.*?)^```$/ms.exec(await readFile('docs/reports.md', 'utf8')) ?? [];
+  const folder = await mkdtemp(join(tmpdir(), 'adtally-cron-'));
+  try {
+    const here = script.replace('cd /srv/ads\n', '').replace('https://ads.example.com', service.url);
+    const env = { ...process.env, TOKEN: await service.token('copied') };
+    await promisify(execFile)('sh', ['-c', here], { cwd: folder, env });
+    const files = days.map((day) => `${day}.csv`);
+    expect((await readdir(folder)).sort()).toEqual([...files, 'changed_until', 'changes.json']);
+    expect(await readFile(join(folder, '2026-03-05.csv'), 'utf8')).toMatch(/^"start_time",.*\n"2026-03-05",/);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
