@@ -7,6 +7,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import type { LinkMaker, Links } from '../accounts/links.ts';
 import { ConfigError } from '../config/config.ts';
 import { parametersOf } from '../http/export/parameters.ts';
+import { patientFetch } from '../http/request/patient-fetch.ts';
 import type { DateRange } from '../report/days.ts';
 import type { Schedule } from '../schedules/schedules.ts';
 
@@ -147,7 +148,7 @@ export class ReportService {
   }
 
   async #ask(link: string, method = 'GET'): Promise<Response> {
-    const answer = await fetch(this.#url + link, { method, signal: AbortSignal.timeout(answerMs) });
+    const answer = await patientFetch(this.#url + link, { method, signal: AbortSignal.timeout(answerMs) });
     if (answer.ok) return answer;
     const { detail = '' } = await answer.json().then(Object, () => ({}));
     throw new Error(`the service of reports answered ${answer.status}${detail && `: ${detail}`}`);

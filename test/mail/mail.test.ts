@@ -215,6 +215,23 @@ test('a mail server has ten minutes to say that it has the mail', async () => {
   }
 });
 
+test('a report for a mail may take longer than the 300 s after which fetch gives up', async () => {
+  await scheduled();
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  try {
+    expect(await look(at6)).toBe(0);
+    expect(fetched).not.toHaveBeenCalled();
+  } finally {
+    fetched.mockRestore();
+  }
+});
+
+test('a service of reports that cannot be reached is named', async () => {
+  await scheduled();
+  expect(await look(at6, { serviceUrl: 'http://127.0.0.1:1' })).toBe(1);
+  expect(said.join('\n')).toContain('connect ECONNREFUSED 127.0.0.1:1');
+});
+
 test('a report that cannot be read keeps no other one waiting, and is tried again', async () => {
   const wrong = await scheduled({ body: { metrics: ['clicks'] } });
   const right = await scheduled();

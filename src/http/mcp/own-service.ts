@@ -1,3 +1,5 @@
+import { patientFetch } from '../request/patient-fetch.ts';
+
 /** What the service answers to a caller. */
 export interface OwnAnswer {
   readonly ok: boolean;
@@ -25,7 +27,7 @@ export async function askOwnService(
 ): Promise<OwnAnswer> {
   const headers = { authorization, 'content-type': 'application/json', accept: 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify(body), signal };
-  const response = await fetch(`${url}${path}`, init);
+  const response = await patientFetch(`${url}${path}`, init);
   return { ok: response.ok, text: await response.text() };
 }
 

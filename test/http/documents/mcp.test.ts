@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { event, load } from '../../support/events.ts';
 import { type TestService, useService } from '../../support/service.ts';
@@ -76,6 +76,17 @@ test('what it is told is what the endpoint says, digit for digit', async () => {
   expect(told.isError).toBe(false);
   expect(withoutTime(told.text)).toBe(withoutTime(await posted.text()));
   expect(told.text).toContain('123456789012.345678');
+});
+
+test('a report may take longer than the 300 s after which fetch gives up', async () => {
+  const { call } = await toolsOf('advertiser');
+  const fetched = vi.spyOn(globalThis, 'fetch');
+  try {
+    expect((await call('report', { report: 'campaigns', ...march })).isError).toBe(false);
+    expect(fetched.mock.calls.map(([url]) => String(url))).toEqual([`${service.url}/mcp`]);
+  } finally {
+    fetched.mockRestore();
+  }
 });
 
 describe('a report of more rows than a model reads', () => {
