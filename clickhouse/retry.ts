@@ -93,6 +93,12 @@ export function isTransient(error: Error): boolean {
   return /socket hang up|aborted|premature close/i.test(error.message);
 }
 
+/** Who had too little memory: one statement, which reached its own limit, or all of them; undefined for other errors. */
+export function lacksMemory(error: unknown): 'statement' | 'server' | undefined {
+  if (!(error instanceof ClickHouseError && error.type === 'MEMORY_LIMIT_EXCEEDED')) return undefined;
+  return /\bQuery memory limit|\(for query\)/.test(error.message) ? 'statement' : 'server';
+}
+
 /** Whether a server says that it cannot reach another node of its cluster, or lost it. */
 export const isOfNode = (error: unknown): boolean =>
   error instanceof ClickHouseError && awayTypes.includes(error.type ?? '');

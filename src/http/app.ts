@@ -13,7 +13,7 @@ import {
 } from '../../catalog/breakdowns.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { DamagedFigures, unreadablePart } from '../../clickhouse/consistency/damaged-parts.ts';
-import { isTransient } from '../../clickhouse/retry.ts';
+import { isTransient, lacksMemory } from '../../clickhouse/retry.ts';
 import type { Links } from '../accounts/links.ts';
 import type { PageSettings } from '../config/page-settings.ts';
 import type { SigningKeys } from '../config/signing.ts';
@@ -273,6 +273,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
     );
   }
   if (error instanceof TooManyRows) return new Problem('not_acceptable', error.message);
-  if (error instanceof Error && (isTransient(error) || error.message === silence)) return storeUnavailable();
+  const isAway = error instanceof Error && (isTransient(error) || error.message === silence);
+  if (isAway || lacksMemory(error) === 'server') return storeUnavailable();
   return new Problem('internal_error');
 }

@@ -3,6 +3,7 @@ import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { historyTables, requireWhole, tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
+import { lacksMemory } from '../../../clickhouse/retry.ts';
 import { MappingError } from '../../../ingest/event/mapping.ts';
 import { packingMark } from '../../../ingest/input/first-bytes.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
@@ -223,9 +224,8 @@ function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
 
 /** Whether one statement reached its own limit: Parquet and Avro unpack to any size. The limit of all may be due to others. */
 function isTooMuch(error: unknown): boolean {
-  if (!(error instanceof Error && 'type' in error)) return false;
-  const isOfMemory = error.type === 'MEMORY_LIMIT_EXCEEDED' && /^Query |\(for query\)/.test(error.message);
-  return error.type === 'TOO_MANY_ROWS_OR_BYTES' || isOfMemory;
+  const isOfRows = error instanceof Error && 'type' in error && error.type === 'TOO_MANY_ROWS_OR_BYTES';
+  return isOfRows || lacksMemory(error) === 'statement';
 }
 
 const mappingPlace = new RegExp(`^${thisRequest}: (?:map\\.)?(\\w+): (.*)$`, 's');

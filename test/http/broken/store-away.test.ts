@@ -77,6 +77,19 @@ test('a report that ClickHouse ends at its time limit says that it took too long
   expect(await answer.json()).toMatchObject({ status: 500, code: 'report_timeout' });
 });
 
+test('a ClickHouse without memory for all statements is away, and one whose limit a report reached is not', async () => {
+  const told = async (message: string) => {
+    const text = `Code: 241. DB::Exception: ${message}: would use 5.00 MiB, maximum: 3.81 MiB. (MEMORY_LIMIT_EXCEEDED) (version 26)`;
+    answerToReports = Promise.resolve({ status: 500, text });
+    return hurried.post(endpoint, 'a', body);
+  };
+  await expectAway(await told('(total) memory limit exceeded'));
+  await expectAway(await told('User memory limit exceeded'));
+  const own = await told('Query memory limit exceeded');
+  answerToReports = undefined;
+  expect(await own.json()).toMatchObject({ status: 500, code: 'internal_error' });
+});
+
 test('what the store says is logged also where the caller has left', async () => {
   let answer = (_page: Page): void => undefined;
   answerToAll = new Promise((resolve) => {
