@@ -119,6 +119,15 @@ test('--suggest says that the condition of an example leaves out what the file h
   );
 });
 
+test('the command that --suggest prints reads the file as it did', async () => {
+  const path = await file('e.txt', csv(events(1)));
+  const flags = ['--format', 'csv', '--endpoint', 'http://minio:9000'];
+  const { stderr } = await ingest(['events', '--suggest', ...flags, path]);
+  expect(stderr).toContain(
+    `adtally ingest events --format csv --endpoint 'http://minio:9000' --mapping mapping.json`,
+  );
+});
+
 test('--suggest goes with no mapping', async () => {
   const path = await file('e.csv', csv(events(1)));
   expect(await ingest(['events', '--suggest', '--map', 'spend=Cost', path])).toMatchObject({

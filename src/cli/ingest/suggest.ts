@@ -49,7 +49,7 @@ export async function suggestMappingOf(
   const isAccount = (field: string) => field === 'advertiser_id' || field === 'publisher_id';
   const accounts = questions.map(([field]) => field).filter(isAccount);
   const answers = accounts.map((field) => ` --set ${field}=…`).join('');
-  const named = format ? ` --format ${format}` : '';
+  const named = `${format ? ` --format ${format}` : ''}${endpoint ? ` --endpoint ${quotedName(endpoint)}` : ''}`;
   say(
     `\nwith it in mapping.json: adtally ingest events${named} --mapping mapping.json${answers} ${quotedName(file.name)}\n`,
   );
