@@ -151,13 +151,13 @@ function reportInput(names: readonly string[]) {
     order_by: told(
       z.array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).optional() })),
     ),
-    limit: z.int().min(1).optional().describe('Most rows; row_count tells how many there are.'),
-    totals: z.boolean().optional().describe('Adds the exact totals of all rows.'),
-    ids: z.boolean().optional().describe('Adds the ids behind names: two campaigns can have one name.'),
-    time_grain: z.enum(['day', 'week', 'month']).optional().describe('Only for reports by date.'),
+    limit: z.int().min(1).nullish().describe('Most rows; row_count tells how many there are.'),
+    totals: z.boolean().nullish().describe('Adds the exact totals of all rows.'),
+    ids: z.boolean().nullish().describe('Adds the ids behind names: two campaigns can have one name.'),
+    time_grain: z.enum(['day', 'week', 'month']).nullish().describe('Only for reports by date.'),
     compare_to: z
       .union([z.enum(periodNames), z.object({ start_time: z.string(), end_time: z.string() })])
-      .optional()
+      .nullish()
       .describe('Adds each figure of another period and the change.'),
   });
 }

@@ -89,6 +89,15 @@ test('a report may take longer than the 300 s after which fetch gives up', async
   }
 });
 
+test('null means not given for every field, as in the body of the endpoint', async () => {
+  const { call } = await toolsOf('advertiser');
+  const fields = ['filters', 'metrics', 'order_by', 'limit', 'totals', 'ids', 'time_grain', 'compare_to'];
+  const nothing = Object.fromEntries(fields.map((field) => [field, null]));
+  const told = await call('report', { report: 'campaigns', ...march, ...nothing });
+  expect(told).toEqual(await call('report', { report: 'campaigns', ...march }));
+  expect(told.isError).toBe(false);
+});
+
 describe('a report of more rows than a model reads', () => {
   test('is refused with their number and where they are', async () => {
     const { call } = await toolsOf('large');
