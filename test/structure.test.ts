@@ -92,6 +92,8 @@ test.each(['docs/architecture.md', 'docs/decisions.md', 'CONTRIBUTING.md'])(
     ].map(String);
     expect(named.length).toBeGreaterThan(15);
     expect(named.filter((path) => !existsSync(root + path))).toEqual([]);
+    const alone = [...textOf(page).matchAll(/`([\w.-]+\.ts)`/g)].map(([, name = '']) => name);
+    expect(alone.filter((name) => !files.some((file) => posix.basename(file) === name))).toEqual([]);
   },
 );
 
