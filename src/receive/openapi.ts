@@ -15,6 +15,7 @@ import { receivedSchema } from './received.ts';
 const shared = [
   'invalid_request',
   'unauthorized',
+  'method_not_allowed',
   'request_too_slow',
   'body_too_large',
   'unsupported_media_type',
@@ -22,7 +23,7 @@ const shared = [
   'internal_error',
 ] as const;
 const codes: readonly ProblemCode[] = [...(Object.keys(receiveProblems) as ProblemCode[]), ...shared];
-const allCodes = [...new Set([...codes, ...operationProblems])];
+const allCodes = [...new Set<ProblemCode>([...codes, ...operationProblems, 'not_found'])];
 
 /** For a shell. */
 const examples: Readonly<Record<string, { readonly example: string }>> = {
@@ -143,6 +144,7 @@ function problemsOf(codes: readonly ProblemCode[]): Record<string, ResponseObjec
 const when: Partial<Record<ProblemCode, string>> = {
   invalid_request: 'What was given is wrong, and nothing was changed; `field` says where.',
   unauthorized: 'The token is missing, unknown, expired, revoked, or for something else.',
+  not_found: 'This service makes no links: `LINK_SECRET` is not set.',
   request_too_slow: 'The headers took longer than 10 s to arrive, or the whole request longer than 120 s.',
   body_too_large: 'The body has more than 64 MiB when it is unpacked.',
   unsupported_media_type:

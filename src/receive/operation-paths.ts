@@ -2,6 +2,7 @@ import { formats } from '../../ingest/formats/formats.ts';
 import type { Content, Operation as Described, PathItem, ResponseObject } from '../http/openapi/model.ts';
 import { schemaOf } from '../http/openapi/schemas.ts';
 import type { ProblemCode } from '../http/request/problems.ts';
+import { linkReport } from '../operations/access.ts';
 import { mediaTypes } from '../operations/history.ts';
 import type { FileOperation, Operation } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
@@ -15,6 +16,7 @@ export const operationsTag = 'operations';
 export const operationProblems = [
   'invalid_request',
   'unauthorized',
+  'method_not_allowed',
   'request_too_slow',
   'body_too_large',
   'unsupported_media_type',
@@ -65,7 +67,11 @@ function describe(operation: Operation | FileOperation, problems: Problems): Des
     }),
     responses: {
       200: { description: 'What came of it.', content: answerOf(operation) },
-      ...problems([...operationProblems, ...(isFile ? (['events_unreadable'] as const) : [])]),
+      ...problems([
+        ...operationProblems,
+        ...(isFile ? (['events_unreadable'] as const) : []),
+        ...(operation === linkReport ? (['not_found'] as const) : []),
+      ]),
     },
   };
 }
@@ -75,5 +81,10 @@ function answerOf({ answer, input }: Operation | FileOperation): Content {
   if (answer) return { 'application/json': { schema: schemaOf(answer) } };
   const { format } = schemaOf(input).properties ?? {};
   const names: (keyof typeof mediaTypes)[] = Object(format).enum ?? ['ndjson'];
-  return Object.fromEntries(names.map((each) => [mediaTypes[each], { schema: {} }]));
+  return Object.fromEntries(
+    names.map((each) => {
+      const [type = ''] = mediaTypes[each].split(';');
+      return [type, { schema: type.startsWith('text/') ? { type: 'string' } : {} }];
+    }),
+  );
 }

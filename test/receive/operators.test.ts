@@ -33,6 +33,8 @@ const run = useCommandRunners();
 const within5s = { timeout: 5_000, interval: 100 };
 
 let operator: Promise<string> | undefined;
+const operatorToken = () =>
+  (operator ??= createToken(db.store, { account: 'panel', label: '', purpose: 'operator' }));
 
 interface Asked {
   readonly body?: unknown;
@@ -43,11 +45,10 @@ interface Asked {
 
 /** Asks for an operation; JSON unless a media type is named. */
 async function ask(path: string, { body, type, token, signal }: Asked = {}) {
-  operator ??= createToken(db.store, { account: 'panel', label: '', purpose: 'operator' });
   const answer = await fetch(`${receiver.url}${path}`, {
     method: body === undefined ? 'GET' : 'POST',
     headers: {
-      authorization: `Bearer ${token ?? (await operator)}`,
+      authorization: `Bearer ${token ?? (await operatorToken())}`,
       ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
     },
     ...(body !== undefined && {
@@ -61,6 +62,13 @@ async function ask(path: string, { body, type, token, signal }: Asked = {}) {
   const operation = operations.find((each) => pathOf(each) === path.split('?')[0]);
   if (answer.status === 200) operation?.answer?.parse(json);
   return { status: answer.status, text, json };
+}
+
+async function typeOf(path: string) {
+  const headers = { authorization: `Bearer ${await operatorToken()}` };
+  const answer = await fetch(`${receiver.url}${path}`, { headers });
+  await answer.text();
+  return answer.headers.get('content-type')?.split(';')[0];
 }
 
 interface Entry {
@@ -268,6 +276,7 @@ test('a month is closed, listed and printed, and who closed it is in the audit l
 
 interface Described {
   readonly parameters?: readonly { readonly name: string }[];
+  readonly responses?: object;
   readonly requestBody?: { readonly content: Record<string, { readonly schema?: { properties: object } }> };
 }
 
@@ -282,7 +291,23 @@ test('the OpenAPI document is valid, and has every operation with its input', as
     const parameters = (described?.parameters ?? []).map(({ name }) => name);
     const fields = Object.keys(schema?.properties ?? {}).concat(parameters);
     expect(fields).toEqual(Object.keys(operation.input.shape));
+    expect(Object.keys(described?.responses ?? {})).toContain('405');
   }
+});
+
+test('answers have the media types that the OpenAPI document names', async () => {
+  const { paths } = receiveDocument();
+  for (const path of ['/v1/loads', '/v1/rejects', '/v1/audit']) {
+    const { responses = {}, parameters = [] } = paths[path]?.get ?? {};
+    const documented = responses[200];
+    const types = Object.keys((documented && 'content' in documented && documented.content) || {});
+    const format = parameters.find((each) => 'name' in each && each.name === 'format');
+    const names = [format && 'schema' in format ? format.schema.enum : []].flat();
+    const answered = await Promise.all(names.map((name) => typeOf(`${path}?format=${name}`)));
+    expect(answered).toEqual(types);
+    expect(types.length).toBeGreaterThan(1);
+  }
+  expect(Object.keys(paths['/v1/token/link']?.post?.responses ?? {})).toContain('404');
 });
 
 test('/docs shows all of the document, and an event that counts', async () => {

@@ -5,8 +5,10 @@ import { requestSchema } from '../../report/request.ts';
 import { linkExpiry } from '../export/links.ts';
 import { parameters as fieldParameters } from '../export/parameters.ts';
 import { exportFormats } from '../export/paths.ts';
+import type { ProblemCode } from '../request/problems.ts';
 import { exampleParameters, exampleRequest } from './examples.ts';
 import {
+  allHeaders,
   answering,
   basicLogin,
   bearerLogin,
@@ -27,7 +29,9 @@ import { jsonSchema, schemaRef } from './schemas.ts';
 
 const security: Operation['security'] = [{ [bearerLogin]: [] }, { [basicLogin]: [] }];
 const exportHeaders = [...reportHeaders, 'ETag'];
-const exportProblems = [...reportProblems.filter((code) => code !== 'body_too_large'), 'not_found'] as const;
+/** Nobody looks at a body. */
+const ofBody: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type'];
+const exportProblems = [...reportProblems.filter((code) => !ofBody.includes(code)), 'not_found'] as const;
 
 /** Every report as a file by GET, and links to it. The sixteen are told in two paths for each family. */
 export function exportPaths(catalog: Catalog, family: string): [string, PathItem][] {
@@ -69,14 +73,20 @@ function exportItem(
   what: string,
   inPath: readonly Parameter[],
 ): PathItem {
-  const parameters = [...inPath, ...bodyParameters(catalog, family), requestId];
   const ifNoneMatch: Parameter = {
     name: 'If-None-Match',
     in: 'header',
     description: 'The `ETag` of an earlier answer: 304 if it would be the same.',
     schema: { type: 'string' },
   };
-  const problems = problemRefs(exportProblems);
+  const parameters = [...inPath, ...bodyParameters(catalog, family), requestId, ifNoneMatch];
+  const others = {
+    304: {
+      description: 'Nothing has changed; not counted as a request, except with `as_of`.',
+      headers: headerRefs([...allHeaders, 'ETag', 'Vary']),
+    },
+    ...problemRefs(exportProblems),
+  };
   return {
     get: {
       operationId: `get_${id}`,
@@ -85,17 +95,13 @@ function exportItem(
       description:
         'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused.',
       security,
-      parameters: [...parameters, ifNoneMatch],
+      parameters,
       responses: {
         ...answering('The report, complete.', exportHeaders, {
           ...json({ type: 'object' }),
           ...rowsContent(),
         }),
-        304: {
-          description: 'Nothing has changed; not counted as a request, except with `as_of`.',
-          headers: headerRefs(['ETag']),
-        },
-        ...problems,
+        ...others,
       },
     },
     head: {
@@ -105,7 +111,7 @@ function exportItem(
       description: 'Computes nothing.',
       security,
       parameters,
-      responses: { ...answering('The report, complete.', exportHeaders), ...problems },
+      responses: { ...answering('The report, complete.', exportHeaders), ...others },
     },
   };
 }
@@ -165,7 +171,7 @@ function linkOperation(operationId: string, parameters: readonly Parameter[]): O
     ),
     responses: {
       ...answering('Path and parameters of the link.', limitHeaders, json(schemaRef('Link'))),
-      ...problemRefs(jsonProblems),
+      ...problemRefs([...jsonProblems, 'not_found']),
     },
   };
 }

@@ -16,6 +16,12 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       required: true,
       example: exampleRequestId,
     },
+    'Cache-Control': {
+      description:
+        'Who may keep the answer: nobody (`no-store`), or, of an export with an `ETag`, its caller (`private, no-cache`). What is the same for all callers is `no-cache`.',
+      required: true,
+      example: 'no-store',
+    },
     RateLimit: {
       description: 'How many requests the account has left, and in how many seconds its window ends.',
       example: `"account";r=${requests - 1};t=${windowSeconds}`,

@@ -15,7 +15,10 @@ export const bearerLogin = 'login_token';
 export const basicLogin = 'login_token_as_password';
 
 export const requestId = { $ref: '#/components/parameters/X-Request-Id' };
-export const limitHeaders = ['X-Request-Id', 'RateLimit', 'RateLimit-Policy'];
+/** The headers of every answer. */
+export const allHeaders = ['X-Request-Id', 'Cache-Control'];
+const limit = ['RateLimit', 'RateLimit-Policy'];
+export const limitHeaders = [...allHeaders, ...limit];
 /** The headers of every report, also as a file. */
 export const reportHeaders = [
   ...limitHeaders,
@@ -80,8 +83,6 @@ export const fileProblems = without(
 /** Those of endpoints that know only today. */
 export const problemsOfToday = without(reportProblems, 'month_not_closed', 'as_of_too_old');
 
-const limit = limitHeaders.slice(1);
-
 /** The problems of endpoints that answer as JSON and make no report. */
 export const jsonProblems = without(
   problemsOfToday,
@@ -90,7 +91,7 @@ export const jsonProblems = without(
   'too_many_reports',
 );
 
-/** Beside `X-Request-Id`. The limit of the account is in answers that come after its token was accepted. */
+/** Beside those of every answer. The limit of the account is in answers that come after its token was accepted. */
 const headersByStatus: Readonly<Record<number, readonly string[]>> = {
   400: limit,
   401: ['WWW-Authenticate'],
@@ -117,7 +118,7 @@ export function problemResponses(): Record<string, ResponseObject> {
         responseName(status),
         {
           description: ofStatus.map((code) => problems[code].when).join(' Or: '),
-          headers: headerRefs(['X-Request-Id', ...(headersByStatus[status] ?? [])]),
+          headers: headerRefs([...allHeaders, ...(headersByStatus[status] ?? [])]),
           content: {
             'application/problem+json': {
               schema: schemaRef('Problem'),

@@ -31,6 +31,7 @@ import {
 } from './examples.ts';
 import { exportPaths } from './export-paths.ts';
 import {
+  allHeaders,
   answering,
   bearerLogin,
   changesTag,
@@ -39,6 +40,7 @@ import {
   explainTag,
   exportTag,
   fileProblems,
+  headerRefs,
   json,
   jsonProblems,
   limitHeaders,
@@ -301,7 +303,7 @@ const mcpOperation: Operation = {
   tags: [exportTag],
   summary: 'Model Context Protocol, stateless and read-only: reports for assistants',
   description:
-    'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests.',
+    'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests. What is no message of the protocol gets 400 with an error of JSON-RPC.',
   security: [{ [bearerLogin]: [] }],
   parameters: [
     requestId,
@@ -320,11 +322,19 @@ const mcpOperation: Operation = {
     ),
   ),
   responses: {
-    ...answering(
-      'The answer, JSON-RPC 2.0, also of a tool that failed.',
-      limitHeaders,
-      json({ type: 'object' }),
-    ),
+    ...answering('The answer, JSON-RPC 2.0, also of a tool that failed.', limitHeaders, {
+      ...json({ type: 'object' }),
+      'text/event-stream': { schema: { type: 'string' } },
+    }),
+    202: {
+      description: 'The message was a notification or an answer, to which nothing is said.',
+      headers: headerRefs(limitHeaders),
+    },
+    406: {
+      description: '`Accept` lacks one of the two: an error of JSON-RPC.',
+      headers: headerRefs(limitHeaders),
+      content: json({ type: 'object' }),
+    },
     ...problemRefs(jsonProblems),
   },
 };
@@ -367,7 +377,7 @@ function open(
     description: `${summary}. Takes no login token.`,
     security: [],
     responses: {
-      ...answering('OK', ['X-Request-Id'], content),
+      ...answering('OK', allHeaders, content),
       ...problemRefs(['method_not_allowed', ...problems]),
     },
   };

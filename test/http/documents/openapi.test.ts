@@ -49,6 +49,8 @@ beforeAll(async () => {
 });
 const service = useService(db);
 const limited = useService(db, { RATE_LIMIT_REQUESTS: '1' });
+// Only the embedded store has a secret of its own.
+const withoutLinks = useService(db, { CLICKHOUSE_URL: 'http://127.0.0.1:1' });
 
 const limits = {
   requests: 120,
@@ -252,6 +254,60 @@ describe('what the service answers is what the document says', () => {
     expect(await faults({ ...problem, code: 'other' }, ...place)).not.toEqual([]);
   });
 
+  test.each(['get', 'head'] as const)(
+    'of an export by %s, also of one that has not changed',
+    async (method) => {
+      const { responses = {} } = document.paths['/v1/export/campaigns.{format}']?.[method] ?? {};
+      expect(Object.keys(responses)).toEqual(
+        '200 304 400 401 404 405 406 408 409 426 429 431 500'.split(' '),
+      );
+      const headers = { authorization: `Bearer ${await service.token('advertiser')}` };
+      const address = `${service.url}/v1/export/campaigns.csv?${new URLSearchParams(body)}`;
+      const first = await fetch(address, { headers });
+      await first.text();
+      const asked = { ...headers, 'if-none-match': first.headers.get('etag') ?? '' };
+      const second = await fetch(address, { method: method.toUpperCase(), headers: asked });
+      expect(second.status).toBe(304);
+      const documented = responses[304];
+      const names = Object.keys((documented && 'headers' in documented && documented.headers) || {});
+      expect(names).toContain('Cache-Control');
+      expect(names.filter((name) => !second.headers.has(name))).toEqual([]);
+    },
+  );
+
+  test('of messages to /mcp', async () => {
+    const initialize = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-06-18',
+        capabilities: {},
+        clientInfo: { name: 'test', version: '0' },
+      },
+    };
+    const accept = 'application/json, text/event-stream';
+    const asked: [status: number, message: object, accept: string][] = [
+      [200, initialize, accept],
+      [202, { jsonrpc: '2.0', method: 'notifications/initialized' }, accept],
+      [406, initialize, 'application/json'],
+    ];
+    const { responses = {} } = document.paths['/mcp']?.post ?? {};
+    for (const [status, message, accept] of asked) {
+      const answer = await service.post('/mcp', 'advertiser', message, { accept });
+      const text = await answer.text();
+      const documented = responses[status];
+      if (!documented || '$ref' in documented) throw new Error(`${status} is not told`);
+      const { content = {}, headers = {} } = documented;
+      const type = text === '' ? undefined : answer.headers.get('content-type')?.split(';')[0];
+      expect({ status: answer.status, type }).toEqual({
+        status,
+        type: Object.keys(content).find((each) => each === type),
+      });
+      expect(Object.keys(headers).filter((name) => !answer.headers.has(name))).toEqual([]);
+    }
+  });
+
   test('of its health', async () => {
     for (const name of ['/healthz', '/readyz']) {
       const health = await (await fetch(`${service.url}${name}`)).json();
@@ -275,6 +331,12 @@ describe('what the service answers is what the document says', () => {
       expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });
     }
   });
+});
+
+test('a service that makes no links says so as the document does', async () => {
+  const link = '/v1/links/campaigns.csv';
+  expect((await withoutLinks.post(link, 'advertiser', body)).status).toBe(404);
+  expect(document.paths['/v1/links/campaigns.{format}']?.post?.responses).toHaveProperty('404');
 });
 
 test('every body that it shows as an example is accepted, as the lines of curl on /docs send it', async () => {
