@@ -106,6 +106,13 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     if (!member || !exact.has(name)) return member?.text;
     return `if(${member.isLong}, ${member.digits}, ${member.text})`;
   };
+  // Digits of another member would be a wrong amount: what is no number has the record rejected.
+  const givenText: ColumnText = (name) => {
+    const member = members.get(name);
+    if (!member || !exact.has(name)) return member?.text;
+    const { isLong, losesDigits, digits, text } = member;
+    return `multiIf(NOT ${isLong}, ${text}, ${losesDigits}, concat(${text}, '?'), ${digits})`;
+  };
   const computed = [...members.values()].flatMap((member) => [
     ...member.computed,
     ...(exact.has(member.name) || isReadBy(member.name, true) ? [member.computedIsLong] : []),
@@ -124,7 +131,7 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
       SELECT ${['at_line', 'record', 'keys', 'texts', ...places].join(', ')} FROM (
       SELECT at_line, record, mapKeys(json) AS keys, mapValues(json) AS texts FROM (
       SELECT at_line, record, JSONExtract(record, 'Map(String, String)') AS json FROM (${records(framing)}))))`,
-      columnText,
+      givenText,
     ),
     structure: structureOf(framing),
     textOf: (field) => mapping.textOf(field, columnText),

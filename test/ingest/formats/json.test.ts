@@ -227,6 +227,42 @@ describe('members of members', () => {
     });
   });
 
+  test('an expression takes the digits of its own member, and of no other of that name', async () => {
+    const noise = 'spend must be computed from numbers, and {price.amount} is no number';
+    const file = await inFile({
+      map: { event_time: 'ts', impressions: 'imp', creative_id: 'campaign.id' },
+      expressions: { spend: '{price.amount} * 2' },
+    });
+    const other = (n: number, amount: string) =>
+      `{"ts":1767225600123,"imp":${n},"budget":{"amount":100},"price":{"amount":${amount}}}`;
+    const own = '{"ts":1767225600123,"imp":3,"campaign":{"id":"x"},"price":{"amount":123456789012.123456}}';
+    const text = [other(1, '12.34'), other(2, '12.340000000000002'), own, ''].join('\n');
+    expect(await load(text, { ...file, ignoreUnknown: true })).toEqual({
+      events: [
+        [1, '', '24.68', 'unknown'],
+        [3, 'x', '246913578024.246912', 'unknown'],
+      ],
+      rejected: [`2 ${noise}`],
+      leftOut: 0,
+    });
+    const where = { ...(await inFile({ where: '{price.amount} > 50' })), map, ignoreUnknown: true };
+    expect(await load(text, where)).toEqual({
+      events: [[3, 'x', '0', 'unknown']],
+      rejected: [`2  where${noise.slice(5)}`],
+      leftOut: 1,
+    });
+  });
+
+  test('a long number in a list is not taken for nothing in an expression', async () => {
+    const file = await inFile({ expressions: { spend: '{costs.0} * 1' } });
+    const costs = lines(nested(1, { costs: [0.5] }), nested(2, { costs: [12.340000000000002] }));
+    expect(await load(costs, { ...file, map, ignoreUnknown: true })).toEqual({
+      events: [[1, 'c1', '0.5', 'unknown']],
+      rejected: ['2 spend must be computed from numbers, and {costs.0} is no number'],
+      leftOut: 0,
+    });
+  });
+
   test.each([
     [
       'campain.id',
