@@ -69,9 +69,19 @@ export function computeExpressions(
   return `SELECT *, ${results.join(',\n    ')} FROM (SELECT *, ${inputs.join(', ')} FROM (${select}))`;
 }
 
-/** What must hold for the expression of that name to have a result. A record that gives it nothing need not have one. */
-export function rulesOfExpression(name: string, expression: CheckedExpression): readonly Rule[] {
-  return rulesOf(name, expression, `b_${name}`);
+/**
+ * What must hold for the expression of that name to have a result. A record that gives it nothing need not have one.
+ * @param isText the result is kept as it is
+ */
+export function rulesOfExpression(
+  name: string,
+  expression: CheckedExpression,
+  isText: boolean,
+): readonly Rule[] {
+  if (!isText) return rulesOf(name, expression, `b_${name}`);
+  // Functions of bytes cut characters in two, or make any bytes. A record has room for 64 rules: this is none of its own.
+  const noText = `(b_${name} OR NOT isValidUTF8(e_${name}) OR position(e_${name}, '\\0') > 0)`;
+  return rulesOf(name, expression, noText, ' as valid UTF-8 without NUL');
 }
 
 /** A condition without a result leaves nothing out: its record is rejected, also one that gives it nothing. */
@@ -84,14 +94,14 @@ export function conditionOf(name: string, expression: CheckedExpression): Condit
   };
 }
 
-function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult: string): Rule[] {
+function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult: string, as = ''): Rule[] {
   return [
     ...(numbers.length > 0
       ? [{ broken: `n_${name}`, reason: `must be computed from numbers, and ${oneOf(numbers)} is no number` }]
       : []),
     {
       broken: `${noResult} AND NOT n_${name}`,
-      reason: `cannot be computed from ${columns.map(textName).join(', ')}`,
+      reason: `cannot be computed from ${columns.map(textName).join(', ')}${as}`,
     },
   ];
 }

@@ -1,4 +1,4 @@
-import { type EventField, eventFields } from '../../catalog/events.ts';
+import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
 import {
   type CheckedExpression,
@@ -170,7 +170,8 @@ function compileEvent(
     },
     rulesOf: (field) => {
       const expression = expressions.get(field);
-      return expression ? rulesOfExpression(nameOf(field), expression) : [];
+      if (!expression) return [];
+      return rulesOfExpression(nameOf(field), expression, fieldSpecs[field].kind === 'text');
     },
     ...(condition && { condition: { ...conditionOf(nameOf('where'), condition), columns: conditionReads } }),
   };

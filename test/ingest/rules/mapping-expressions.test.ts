@@ -99,6 +99,25 @@ describe('expressions', () => {
     ]);
   });
 
+  test.each([
+    ['creative_id', 'left({Name}, 2)', 2],
+    ['creative_id', 'unhex({Hex})', 3],
+    ['device', 'left({Name}, 2)', 2],
+    ['device', 'unhex({Hex})', 3],
+  ])(
+    'what comes to no valid text rejects its record, and no other: %s, %s',
+    async (field, expression, line) => {
+      const text = 'Day,Name,Hex,impressions\n2026-03-01,aäö,,1\n2026-03-01,abä,6100,1\n2026-03-01,ab,61,1\n';
+      const { events, rejected } = await computed({ [field]: expression }, text, 'toUInt32(count())');
+      expect(events).toEqual([[2]]);
+      expect(rejected).toEqual([
+        expect.stringMatching(
+          `^${line} ${field} cannot be computed from {\\w+} as valid UTF-8 without NUL, not "a`,
+        ),
+      ]);
+    },
+  );
+
   test('a column that is called {so} stands in two pairs of braces', async () => {
     const text = 'Day,{Kind},impressions\n2026-03-01,MOBILE,1\n';
     expect((await computed({ device: 'lower({{Kind}})' }, text, 'device')).events).toEqual([['mobile']]);
