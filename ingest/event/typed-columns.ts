@@ -61,15 +61,11 @@ export function typedColumns(
     const n = used.findIndex((each) => each.name === name);
     return n < 0 ? undefined : { ...used[n], sql: `${prefix}${n}` };
   };
+  // The text of a time names its zone.
   const columnText: ColumnText = (name) => {
     const found = column(name);
-    return found && `ifNull(toString(${found.sql}), '')`;
-  };
-  // Of a time the text names its zone, where a field has it of several columns and so as text.
-  const fieldText: ColumnText = (name) => {
-    const found = column(name);
-    if (found?.kind !== 'time') return columnText(name);
-    return `ifNull(concat(toString(${found.sql}), 'Z'), '')`;
+    const text = found && `toString(${found.sql})`;
+    return text && `ifNull(${found.kind === 'time' ? `concat(${text}, 'Z')` : text}, '')`;
   };
   const isValue = (field: EventField) => {
     const kinds = typedFor[fieldSpecs[field].kind];
@@ -93,7 +89,7 @@ export function typedColumns(
       columnText,
     ),
     structure,
-    textOf: (field) => mapping.textOf(field, fieldText),
+    textOf: (field) => mapping.textOf(field, columnText),
     typedOf: (field, kind) => {
       const found = column(mapping.columnOf(field));
       return found?.kind === kind ? found.sql : undefined;

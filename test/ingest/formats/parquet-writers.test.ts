@@ -187,6 +187,27 @@ test('a time without a zone is in --timezone; a day and a time of day are two co
   expect(await stored(own.account)).toMatchObject([{ at: '2026-09-01 01:00:01.500', campaign_id: id }]);
 });
 
+test('a time with a zone is that moment also in an expression, whatever --timezone says', async () => {
+  const path = join(own.home, 'e.parquet');
+  const none = 'CAST(NULL AS TIMESTAMPTZ)';
+  const at = (day: number) => `TIMESTAMPTZ '2026-09-0${day} 10:00:01.5+00'`;
+  await copied(
+    path,
+    `SELECT ${at(1)} AS clicked, ${at(2)} AS converted UNION ALL SELECT ${at(3)}, ${none} UNION ALL SELECT ${none}, ${none}`,
+  );
+  const expressions = { event_time: "if({converted} != '', {converted}, {clicked})" };
+  const mapping = await loader.file('m.json', JSON.stringify({ expressions }));
+  const { stderr } = await loader.ingest(
+    ...['--mapping', mapping, '--timezone', 'Asia/Tokyo', '--set', 'campaign_id=c', '--set', 'impressions=1'],
+    ...['--set', `advertiser_id=${own.account}`, path],
+  );
+  expect(stderr).toContain('row 3: event_time is required');
+  expect((await stored(own.account)).map(({ at }) => at)).toEqual([
+    '2026-09-02 10:00:01.500',
+    '2026-09-03 10:00:01.500',
+  ]);
+});
+
 const one = () => [
   '--set',
   `advertiser_id=${own.account}`,
