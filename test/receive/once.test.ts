@@ -98,6 +98,17 @@ test('a body that begins like another adds what is new, as a file does that has 
   expect(await counted(account)).toBe(5);
 });
 
+test('under a key the same bytes as another format are refused', async () => {
+  const { account } = own(1);
+  const body = `event_time,advertiser_id,campaign_id,impressions\n2026-03-01,${account},c,1\n`;
+  const send = (type: string) => receiver.send(body, { 'idempotency-key': account, 'content-type': type });
+  expect(await send('text/csv')).toMatchObject({ status: 200, json: { accepted: 1 } });
+  expect(await send('application/x-ndjson')).toMatchObject({
+    status: 422,
+    json: { code: 'idempotency_key_reused' },
+  });
+});
+
 test('under a key the same bytes have the same answer, and other bytes are refused, whenever they come', async () => {
   const { account, events } = own(4);
   const body = `${bodyOf(events)}{"impressions":1}\n`;

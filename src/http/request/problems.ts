@@ -152,7 +152,7 @@ export const receiveProblems = {
   },
   idempotency_key_reused: {
     status: 422,
-    when: 'Other bytes came under this `Idempotency-Key` before, from a token of the same name. Nothing of this body is loaded.',
+    when: 'Other bytes, or the same with another `Content-Type`, came under this `Idempotency-Key` before, from a token of the same name. Nothing of this body is loaded.',
     detail: 'other bytes came under this key before',
   },
   loaded_otherwise: {
