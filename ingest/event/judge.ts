@@ -120,7 +120,7 @@ function textOf(field: EventField, source: RecordSource): string {
 function readingOf(field: EventField, source: RecordSource, options: JudgeOptions): Reading {
   const spec = fieldSpecs[field];
   const typed = typedColumn(field, source);
-  if (typed) return readTyped(typed.kind, spec, typed.column, options);
+  if (typed) return readTyped(typed.kind, spec, typed.column);
   return source.textOf(field) === undefined ? readNothing(spec) : readText(spec, `t_${field}`, options);
 }
 

@@ -1,12 +1,5 @@
 import type { FieldKind, FieldSpec } from '../../catalog/events.ts';
-import {
-  countReason,
-  type Reading,
-  type ReadingOptions,
-  timeRange,
-  truthReason,
-  type Value,
-} from './values.ts';
+import { countReason, type Reading, timeRange, truthReason, type Value } from './values.ts';
 
 /** A column that a file of Parquet or Avro holds as values of a kind, not as text. */
 export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
@@ -23,20 +16,14 @@ export const typedFor: Readonly<Record<FieldKind, readonly TypedKind[]>> = {
 };
 
 /** Reads a column of values; `column` is a SQL expression of its type, which may be Nullable. Quicker than as text. */
-export function readTyped(
-  kind: TypedKind,
-  spec: FieldSpec,
-  column: string,
-  options: ReadingOptions,
-): Reading {
-  return { given: `isNotNull(${column})`, ...valueOfTyped(kind, spec, column, options) };
+export function readTyped(kind: TypedKind, spec: FieldSpec, column: string): Reading {
+  return { given: `isNotNull(${column})`, ...valueOfTyped(kind, spec, column) };
 }
 
 function valueOfTyped(
   kind: TypedKind,
   { kind: fieldKind, range = [0, 0] }: FieldSpec,
   column: string,
-  options: ReadingOptions,
 ): Value {
   switch (kind) {
     case 'time': {
@@ -67,7 +54,8 @@ function valueOfTyped(
       };
     case 'decimal':
       return {
-        value: `toDecimal64(ifNull(if(abs(${column}) < 1000000000000, ${options.roundMoney ? `round(${column}, 6)` : column}, 0), 0), 6)`,
+        value: `toDecimal64(ifNull(${column}, 0), 6)`,
+        // A file may break the precision that it names.
         rules: [
           {
             broken: `ifNull(abs(${column}) >= 1000000000000, false)`,

@@ -253,6 +253,26 @@ test('parquet-mr: decimals of other physical types, and LZ4 in the frames of Had
   ]);
 });
 
+test('an amount beyond the precision that its file names is rejected', async () => {
+  const path = join(own.home, 'e.parquet');
+  const amounts = ['123456.789012', '1.5'].map((amount) => `CAST(${amount} AS DECIMAL(18, 6)) AS spend`);
+  const rows = amounts.map((amount) => `SELECT DATE '2026-09-01' AS event_time, ${amount}`);
+  await copied(path, rows.join(' UNION ALL '), 'COMPRESSION uncompressed');
+  const bytes = readFileSync(path);
+  const stored64 = (unscaled: bigint) => {
+    const value = Buffer.alloc(8);
+    value.writeBigInt64LE(unscaled);
+    return value;
+  };
+  const found = bytes.indexOf(stored64(123_456_789_012n));
+  expect(found).toBeGreaterThan(0);
+  stored64(5_000_000_000_000_000_000n).copy(bytes, found);
+  writeFileSync(path, bytes);
+  const { stderr } = await loader.ingest(...one(), path);
+  expect(stderr).toContain('spend must be a decimal number with at most 12 digits before the point');
+  expect(await stored(own.account)).toMatchObject([{ spend: '1.5' }]);
+});
+
 test('columns are read whatever they are called, also as a statement calls its own', async () => {
   const names = ['p_1', 'p_0', 'p__0', 'at_line', 'unknown', 'texts_valid', 'record', 't_device'];
   const path = join(own.home, 'names.parquet');
