@@ -1,4 +1,4 @@
-import { scanRecords, withoutReturns } from './csv/records.ts';
+import { carriageReturn, newline, scanRecords, withoutReturns } from './csv/records.ts';
 
 /** What is counted in a run of text. */
 export interface Counted {
@@ -14,9 +14,6 @@ export interface Counted {
    */
   readonly plainCells: boolean;
 }
-
-export const newline = 10;
-const carriageReturn = 13;
 
 /** The length without the line ends at the end. */
 export function trimEnd(buffer: Buffer, length: number): number {

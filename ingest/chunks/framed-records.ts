@@ -1,4 +1,4 @@
-import { scanRecords, withoutReturns } from './csv/records.ts';
+import { newline, scanRecords, withoutReturns } from './csv/records.ts';
 
 /**
  * How the records of a chunk of text are sent: a record on each line, or, where a record holds line ends, each with
@@ -6,14 +6,13 @@ import { scanRecords, withoutReturns } from './csv/records.ts';
  */
 export type Framing = 'lines' | 'records';
 
-export interface FramingOptions {
+interface FramingOptions {
   /** Line of the file that the first record begins with, from 1. */
   readonly firstLine: number;
   /** Of CSV, whose records may hold line ends. */
   readonly delimiter?: string;
 }
 
-const newline = 10;
 /** Records that are sent at a time. */
 const pieceBytes = 1 << 20;
 /** What is before a record, at most. */

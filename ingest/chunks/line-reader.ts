@@ -1,19 +1,11 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { optionHint } from '../input/option-hint.ts';
-import {
-  type Counted,
-  endOfLines,
-  isLineEnd,
-  linesIn,
-  newline,
-  recordsIn,
-  trimEnd,
-} from './count-records.ts';
-import { maxQuotedBytes, scanRecords } from './csv/records.ts';
+import { type Counted, endOfLines, isLineEnd, linesIn, recordsIn, trimEnd } from './count-records.ts';
+import { maxQuotedBytes, newline, quote, scanRecords } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
 
-export interface LineReaderOptions {
+interface LineReaderOptions {
   /** For messages. */
   readonly file: string;
   /** Of CSV, in which quoted cells may hold line ends: the byte between cells. */
@@ -23,7 +15,7 @@ export interface LineReaderOptions {
 }
 
 /** Bytes that are taken, and what was counted in them. */
-export interface TakenLines extends Omit<Counted, 'lines'> {
+interface TakenLines extends Omit<Counted, 'lines'> {
   /** Valid until more is read, or while they are held. */
   readonly bytes: Buffer;
   /** Keeps the bytes in memory until the release. */
@@ -32,7 +24,6 @@ export interface TakenLines extends Omit<Counted, 'lines'> {
 
 /** A single line longer than this is not an event. */
 const maxLineBytes = 16 << 20;
-const quote = 34;
 
 /** Read beyond what was asked for, so that the next line, or the end of a quoted cell, is there as well. */
 const aheadBytes = maxQuotedBytes + (1 << 16);

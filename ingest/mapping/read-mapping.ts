@@ -11,7 +11,7 @@ import type { HintedOption } from '../input/option-hint.ts';
 import { encodingNamed, noEncoding } from '../input/text.ts';
 
 /** A mapping that is in no file. */
-export interface MappingContent {
+interface MappingContent {
   /** For messages. */
   readonly name: string;
   readonly content: string;

@@ -1,8 +1,8 @@
 const tab = 9;
-const newline = 10;
-const carriageReturn = 13;
+export const newline = 10;
+export const carriageReturn = 13;
 const space = 32;
-const quote = 34;
+export const quote = 34;
 
 /** A quote that is not closed within this many bytes opens nothing: its line is a record, and a faulty one. */
 export const maxQuotedBytes = 1 << 20;
@@ -15,7 +15,7 @@ function passing(...lookedAt: number[]): Uint8Array {
 }
 
 /** Where the records of a run of CSV end. */
-export interface RecordEnds {
+interface RecordEnds {
   /** Position of the line end of the last whole record, −1 where no record is whole. */
   readonly last: number;
   /** Whole records; blank lines do not count. */
@@ -28,7 +28,7 @@ export interface RecordEnds {
   readonly plainCells: boolean;
 }
 
-export interface ScanOptions {
+interface ScanOptions {
   /** One byte. */
   readonly delimiter: number;
   /** No bytes follow the limit: a quote that is open there is never closed. */
