@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { eventColumns } from '../../catalog/events.ts';
 import { insertData, type Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
@@ -80,6 +81,8 @@ export interface Sending {
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
 export class Sender {
   readonly #options: SendOptions;
+  /** Stands for a load in a dry run: two of the same bytes at the same time have nothing to do with each other. */
+  readonly #dryRun = `dry-run-${randomBytes(6).toString('hex')}`;
   /** How often a statement had to be tried again. */
   interruptions = 0;
 
@@ -149,7 +152,7 @@ export class Sender {
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */
   async #sendHeldBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
     const { store, dryRun, hold, rejectLimit } = this.#options;
-    const loadId = hold?.load ?? sending.loadId;
+    const loadId = hold?.load ?? (dryRun ? this.#dryRun : sending.loadId);
     const { id } = chunk;
     const batch = heldBy(id, loadId);
     await this.#insert('incoming_staging', chunk, { ...sending, loadId });

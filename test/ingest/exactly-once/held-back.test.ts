@@ -36,3 +36,17 @@ test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds
   expect(JSON.parse(stdout)).toMatchObject({ rows: 9, rejected_rows: 1, duplicate_rows: 0 });
   expect(await counted()).toBe(9);
 });
+
+test('dry runs of the same file at the same time tell what each has judged', async () => {
+  const path = await file('e.ndjson', ndjson([event({ advertiser_id: account })]));
+  const dryRun = () => start(['ingest', 'events', '--json', '--dry-run', path]).ended;
+  const others: ReturnType<typeof dryRun>[] = [];
+  let asked = 0;
+  hold = async ({ query }) => {
+    if (!query.includes('countIf(left_out)') || asked++ > 0) return;
+    others.push(dryRun());
+    await others[0];
+  };
+  const ended = [await dryRun(), ...(await Promise.all(others))];
+  expect(ended.map(({ stdout }) => JSON.parse(stdout).rows)).toEqual([1, 1]);
+});
