@@ -97,14 +97,9 @@ export async function deliverChunk(
     delivery.rejectLimit?.takeBack(chunk.rows, sent.rejectedRows);
   }
   try {
-    for (;;) {
-      const { interruptions } = sender;
-      const held = await sender.holdBack(chunk, sending);
-      if (isBalanced(chunk, held)) return { ...held, isHeldBack: true };
-      if (sender.interruptions === interruptions) throw unbalanced(chunk, held);
-      // An attempt that was given up went on in ClickHouse, beside the next.
-      delivery.rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
-    }
+    const held = await sender.holdBack(chunk, sending);
+    if (isBalanced(chunk, held)) return { ...held, isHeldBack: true };
+    throw unbalanced(chunk, held);
   } catch (error) {
     // What cannot be dropped expires after a day; the first failure is the one to tell.
     await dropStaged(ledger.store, [heldBy(chunk.id, sending.loadId)]).catch(() => {});

@@ -37,6 +37,42 @@ test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds
   expect(await counted()).toBe(9);
 });
 
+test.each([
+  ['--where', "{device} != 'tv'"],
+  ['--max-rejects', '1'],
+  ['--dedupe', ''],
+  ['--dry-run', ''],
+])('%s counts once what an attempt held back whose answer was lost', async (option, value) => {
+  const good = Array.from({ length: 9 }, () => event({ advertiser_id: account }));
+  const others = [{ device: 'd'.repeat(99) }, { device: 'tv' }];
+  const path = await file(
+    'e.ndjson',
+    ndjson([...good, ...others.map((other) => event({ advertiser_id: account, ...other }))]),
+  );
+  let asked = 0;
+  hold = async ({ query }) => {
+    if (!query.includes('countIf(left_out)') || asked++ > 0) return;
+    // It went on in ClickHouse, beside the one that came in its place.
+    await db.store.command({ query: 'INSERT INTO incoming_staging SELECT * FROM incoming_staging' });
+  };
+  const { code, stdout, stderr } = await start([
+    ...['ingest', 'events', '--json', option],
+    ...(value === '' ? [] : [value]),
+    path,
+  ]).ended;
+  expect(code, stderr).toBe(4);
+  expect(asked).toBe(1);
+  const leftOut = option === '--where' ? 1 : 0;
+  expect(JSON.parse(stdout)).toMatchObject({
+    rows: 10 - leftOut,
+    rejected_rows: 1,
+    duplicate_rows: 0,
+    left_out_rows: leftOut,
+  });
+  expect(stderr.match(/line 10: /g)).toHaveLength(1);
+  expect(await counted()).toBe(option === '--dry-run' ? 0 : 10 - leftOut);
+});
+
 test('dry runs of the same file at the same time tell what each has judged', async () => {
   const path = await file('e.ndjson', ndjson([event({ advertiser_id: account })]));
   const dryRun = () => start(['ingest', 'events', '--json', '--dry-run', path]).ended;

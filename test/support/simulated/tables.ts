@@ -144,6 +144,12 @@ export class Tables {
       .sort((a, b) => a.line - b.line);
   }
 
+  /** What is held back of a batch, each record once however often it was sent. */
+  heldOnce(batch: string): StagedRow[] {
+    const rows = this.staged.get(batch) ?? [];
+    return [...new Map(rows.map((row) => [`${row.chunk} ${row.line}`, row])).values()];
+  }
+
   record(row: LedgerRow): void {
     const key = `${row.head} ${row.chunk} ${row.loadId}`;
     const found = this.ledger.get(key);

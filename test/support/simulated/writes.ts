@@ -70,11 +70,10 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
       const { query, params, settings } = statement;
       const token = String(settings.insert_deduplication_token);
       if (!query.includes('FROM incoming_staging')) return tables.partsOf(judged(statement), token);
-      const held = tables.staged.get(String(params.batch)) ?? [];
+      const held = tables.heldOnce(String(params.batch));
       const rows = held.filter(({ chunk }) => list(params.chunks).includes(chunk));
-      const once = new Map(rows.map((row) => [`${row.chunk} ${row.line}`, row]));
       const isAnew = query.includes("now64(6, 'UTC') AS loaded_at");
-      const stored = [...once.values()].map((row) => (isAnew ? { ...row, loadedAt: clock } : row));
+      const stored = rows.map((row) => (isAnew ? { ...row, loadedAt: clock } : row));
       return tables.partsOf(stored, token);
     },
   ],
