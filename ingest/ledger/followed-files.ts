@@ -36,14 +36,17 @@ export const noteFollowed = together<FollowedFile, void>(async (store, files) =>
 /**
  * Of some files those that are not known to be loaded in this version, in the order of their names. What can be unloaded does
  * not count as known where it was looked at before the last unload, nor shortly after it: servers have clocks of their own.
+ * Nor does an object of it that was written anew with the same bytes, which count once: so what is older than all that was
+ * found need not be read, such as the past of one place between the names of two.
  */
-export async function notFollowed<File extends FoundFile>(
+export async function notFollowed<File extends FoundFile & { readonly modified: Date }>(
   store: Store,
   { reading, canBeUnloaded }: { readonly reading: string; readonly canBeUnloaded: boolean },
   files: readonly File[],
 ): Promise<File[]> {
   const isKnown = canBeUnloaded
-    ? "f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')"
+    ? `f.modified_at >= fromUnixTimestamp64Milli({oldest:Int64}, 'UTC')
+       AND f.looked_at > (SELECT max(l.version) + toIntervalMinute(1) FROM loads AS l WHERE l.state = 'unloaded')`
     : '1';
   // ClickHouse compares bytes; JavaScript has another order of names with emoji.
   const inOrder = files
@@ -53,6 +56,10 @@ export async function notFollowed<File extends FoundFile>(
   const left: File[] = [];
   for (let at = 0; at < inOrder.length; at += namesAtOnce) {
     const some = inOrder.slice(at, at + namesAtOnce);
+    const oldest = some.reduce(
+      (least, { modified }) => Math.min(least, modified.getTime()),
+      Number.POSITIVE_INFINITY,
+    );
     const known = new Map(
       (
         await select<FoundFile>(
@@ -60,7 +67,7 @@ export async function notFollowed<File extends FoundFile>(
           `SELECT name, f.version AS version FROM followed_files AS f FINAL
            WHERE reading = {reading:String} AND name BETWEEN {first:String} AND {last:String}
              AND ${isKnown}`,
-          { reading, first: some[0]?.name ?? '', last: some.at(-1)?.name ?? '' },
+          { reading, first: some[0]?.name ?? '', last: some.at(-1)?.name ?? '', oldest },
         )
       ).map(({ name, version }) => [name, version]),
     );

@@ -84,14 +84,44 @@ test('new objects are loaded, also late ones with earlier names; what was loaded
 });
 
 test('files are known whatever characters their names have', async () => {
-  const files = ['（確定）.csv', '📄.csv'].map((name) => ({ name, version: '1' }));
+  const modified = new Date(0);
+  const files = ['（確定）.csv', '📄.csv'].map((name) => ({ name, version: '1', modified }));
   const lookedAt = await storeTime(db.store);
   const noted = { reading: account, load: '', modifiedAt: 0, lookedAt };
   await Promise.all(files.map((file) => noteFollowed(db.store, { ...file, ...noted })));
   const asked = { reading: account, canBeUnloaded: false };
-  const fresh = { name: 'new.csv', version: '1' };
+  const fresh = { name: 'new.csv', version: '1', modified };
   expect(await notFollowed(db.store, asked, [...files.toReversed(), fresh])).toEqual([fresh]);
   expect(await notFollowed(db.store, asked, files.toReversed())).toEqual([]);
+});
+
+test('of two places that are followed by their dates the past is not read, which lies between their names', async () => {
+  const reading = account;
+  // Behind all that other tests unload.
+  const lookedAt = '2099-01-01 00:00:00.000000';
+  const now = Date.now();
+  const of = (place: number, daysAgo: number) => ({
+    ...{ name: `${place}/${1000 - daysAgo}.csv`, version: `${daysAgo}` },
+    modified: new Date(now - daysAgo * 86_400_000),
+  });
+  const note = ({ modified, ...file }: ReturnType<typeof of>) =>
+    noteFollowed(db.store, { ...file, reading, load: '', modifiedAt: modified.getTime(), lookedAt });
+  const days = Array.from({ length: 100 }, (_, n) => n);
+  await Promise.all(days.flatMap((n) => [note(of(1, n)), note(of(2, n))]));
+  let told = 0;
+  const store: Store = Object.create(db.store);
+  store.query = (async (params: Parameters<Store['query']>[0]) => {
+    const answer = await db.store.query(params);
+    const json = async () => {
+      const rows = await answer.json<{ name: string }>();
+      told += Array.isArray(rows) ? rows.length : 0;
+      return rows;
+    };
+    return { json };
+  }) as unknown as Store['query'];
+  const found = [0, 1, 2].flatMap((n) => [of(1, n), of(2, n)]);
+  expect(await notFollowed(store, { reading, canBeUnloaded: true }, found)).toEqual([]);
+  expect(told).toBe(6);
 });
 
 test('an object that cannot be loaded keeps no other out, and is loaded when it is mended', async () => {
