@@ -9,7 +9,8 @@ import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../
 import { lineBits, lineIn } from '../event/record-place.ts';
 import type { RecordSource } from '../event/record-source.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { chunksUnder } from './chunk-claims.ts';
+import { isRefusal } from '../ledger/load-error.ts';
+import { chunksUnder, NotRepeatable } from './chunk-claims.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
 
 /** A small chunk, to be stored together with others. */
@@ -76,9 +77,11 @@ const awaited = { count: ({ loads }: Pick<BatchedChunk, 'loads'>) => loads(), ms
 /**
  * Judges small chunks and stores them, many in one statement: to analyse it, and to bring it through all views, takes
  * ClickHouse longer than the records of such a chunk. They are held back in `incoming_staging` first, so that a batch can be
- * stored again under its token when the files it came from are gone.
+ * stored again under its token when the files it came from are gone. Where ClickHouse refuses to hold several back, nothing is
+ * stored of them, and the answer is undefined: each is sent by itself.
+ * @throws {NotRepeatable} where it refuses to store several
  */
-export const sendTogether = together<BatchedChunk, Batch>(
+export const sendTogether = together<BatchedChunk, Batch | undefined>(
   (store, chunks) => eachOf(chunks, inRuns(statementOf), (members) => sendBatch(store, members)),
   { most: mostChunks, awaited },
 );
@@ -86,6 +89,7 @@ export const sendTogether = together<BatchedChunk, Batch>(
 /**
  * Stores batches again under their tokens, each by one statement for all loads under way: a chunk that comes later finds its
  * token taken.
+ * @throws {NotRepeatable} where ClickHouse refuses that, perhaps because of a chunk of another load
  */
 export const sendAgainTogether = together<ChunkAgain, void>(
   (store, chunks) =>
@@ -95,7 +99,8 @@ export const sendAgainTogether = together<ChunkAgain, void>(
       async (members) => {
         const [{ token }] = members;
         const ledger = { store, retries: retriesOf(members) };
-        await storeFor(store, members, token, await chunksUnder(ledger, loadsOf(members), token));
+        const chunks = await chunksUnder(ledger, loadsOf(members), token);
+        await storeFor(store, members, token, chunks).catch(eachByItself);
       },
     ),
   { most: mostChunks, awaited },
@@ -171,7 +176,15 @@ function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
   for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));
 }
 
-async function sendBatch(store: Store, members: readonly [BatchedChunk, ...BatchedChunk[]]): Promise<Batch> {
+/** One of them may be the reason, or that they are many. */
+function eachByItself(error: unknown): never {
+  throw isRefusal(error) ? new NotRepeatable() : error;
+}
+
+async function sendBatch(
+  store: Store,
+  members: readonly [BatchedChunk, ...BatchedChunk[]],
+): Promise<Batch | undefined> {
   const [first] = members;
   const hash = createHash('sha256');
   for (const { id, loadId } of members) hash.update(`${id} ${loadId}\n`);
@@ -187,9 +200,16 @@ async function sendBatch(store: Store, members: readonly [BatchedChunk, ...Batch
       data: recordsOf(members),
       settings: { ...insertSettings(`staging ${token}`), max_query_size: `${mostQueryBytes}` },
     });
-  await retrying(stage, retriesOf(members));
+  const isAlone = members.length === 1;
+  try {
+    await retrying(stage, retriesOf(members));
+  } catch (error) {
+    if (isAlone || !isRefusal(error)) throw error;
+    return undefined;
+  }
   await Promise.all(members.map((member) => member.note(token)));
-  await storeFor(store, members, token, ids);
+  const stored = storeFor(store, members, token, ids);
+  await (isAlone ? stored : stored.catch(eachByItself));
   return { token, unsettled: members.length };
 }
 

@@ -157,7 +157,10 @@ export async function chunksUnder(
   return own;
 }
 
-/** An insert would count twice, or leave out for ever, what ClickHouse has stored of it. */
+/**
+ * An insert under the token of the chunk, or of its batch, would count twice, or leave out for ever, what ClickHouse has stored
+ * of it, or is refused with the batch.
+ */
 export class NotRepeatable extends Error {}
 
 function overtaken(load: Load): LoadError {

@@ -119,7 +119,10 @@ export class Sender {
     if (this.counts || chunk.source.condition) return this.#sendHeldBack(chunk, sending);
     const { loads } = this.#options;
     const { bundled } = chunk;
-    if (sending.first && loads && bundled) return this.#sendTogether(chunk, bundled, sending, loads);
+    if (sending.first && loads && bundled) {
+      const sent = await this.#sendTogether(chunk, bundled, sending, loads);
+      if (sent) return sent;
+    }
     await this.#insert('incoming', chunk, sending);
     if (await this.#inCluster()) await this.#insert('publisher_events', chunk, sending);
     sending.onSent();
@@ -133,20 +136,20 @@ export class Sender {
     return this.#stored(chunk);
   }
 
-  /** With chunks of other loads, in one statement. */
+  /** With chunks of other loads, in one statement; undefined where ClickHouse refuses that, and nothing is stored. */
   async #sendTogether(
     chunk: SendableChunk,
     bundled: BatchedChunk['bundled'],
     { loadTime, loadId, note, before }: Sending,
     loads: () => number,
-  ): Promise<SentRows> {
+  ): Promise<SentRows | undefined> {
     const { store, judge, file } = this.#options;
     const { id, head, bytes } = chunk;
     const batch = await sendTogether(store, {
       ...{ id, head, bytes, bundled, judge, loadTime, loadId, file, note, before, loads },
       retries: this.#retries,
     });
-    return { ...(await this.#stored(chunk)), batch };
+    return batch && { ...(await this.#stored(chunk)), batch };
   }
 
   /** Judges a chunk first and stores it, or what of it is new, when it is known what is in it. */

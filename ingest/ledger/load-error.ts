@@ -47,14 +47,16 @@ const ofStore = new Set([
 ]);
 
 /** Whether a failure is one of a busy server, or of a store that lacks something: the same data may be stored later. */
-export const isOfStore = (error: ClickHouseError): boolean =>
-  isTransient(error) || ofStore.has(error.type ?? '');
+const isOfStore = (error: ClickHouseError): boolean => isTransient(error) || ofStore.has(error.type ?? '');
+
+/** Whether ClickHouse does not take what it was sent, and may take something else, or less of it. */
+export const isRefusal = (error: unknown): error is ClickHouseError =>
+  error instanceof ClickHouseError && !isOfStore(error);
 
 /** Whether a failure is one of the input, or of what ClickHouse makes of it: others may be loaded all the same. */
 export function isOfInput(error: unknown): error is Error {
   if (error instanceof InputError || (error instanceof LoadError && error.cause === undefined)) return true;
-  const cause = error instanceof LoadError ? error.cause : error;
-  return cause instanceof ClickHouseError && !isOfStore(cause);
+  return isRefusal(error instanceof LoadError ? error.cause : error);
 }
 
 /** What the engine could not decode of a file with a schema. */

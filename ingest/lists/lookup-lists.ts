@@ -1,5 +1,4 @@
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { ClickHouseError } from '@clickhouse/client';
 import { insertData, type Store, storeTime } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import {
@@ -13,7 +12,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { isOfStore } from '../ledger/load-error.ts';
+import { isRefusal } from '../ledger/load-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 import { recordShownConfirmations, recordShownNames } from './record-shown.ts';
@@ -218,7 +217,7 @@ export async function loadLookupList(
       },
     });
   } catch (error) {
-    if (!(error instanceof ClickHouseError) || isOfStore(error) || ofNeed.test(error.type ?? '')) throw error;
+    if (!isRefusal(error) || ofNeed.test(error.type ?? '')) throw error;
     const reason = reasonOf(error.message, list, namesIn(begun, delimiter));
     throw new InputError(`${input.name}: nothing was loaded: ${reason}`, { cause: error });
   }

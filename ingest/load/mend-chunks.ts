@@ -21,7 +21,7 @@ import { heldBy, stagedCounts } from '../delivery/staging.ts';
 import { forgetPast, putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
-import { LoadError } from '../ledger/load-error.ts';
+import { isRefusal, LoadError } from '../ledger/load-error.ts';
 import { mendOf } from '../ledger/load-records.ts';
 import { monthsOf, namedChunks } from './chunk-months.ts';
 
@@ -168,6 +168,7 @@ async function mend(
         if (broken.length === 0) break;
       } else {
         const stored: OwnChunk[] = [];
+        const refused: string[] = [];
         for (const chunk of own) {
           const id = idOf(chunk);
           if (!broken.includes(id)) {
@@ -178,10 +179,16 @@ async function mend(
           stored.push({ ...chunk, now: await countedAnew(ledger, load, held, dedupe) });
           const token = `${id} ${turn.id} ${attempt}`;
           const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
-          await storeBatch(store, staged, { before, retries, dedupe: dedupe ? id : undefined });
+          const how = { before, retries, dedupe: dedupe ? id : undefined };
+          await storeBatch(store, staged, how).catch((error: unknown) => {
+            if (!isRefusal(error)) throw error;
+            failures.set(load, error);
+            refused.push(id);
+          });
         }
-        own = stored;
-        broken = await notWhole(ledger, own);
+        own = stored.filter(({ load }) => !failures.has(load));
+        // What may have arrived of those that were refused is taken out.
+        broken = [...(await notWhole(ledger, own)), ...refused];
       }
       await markWithdrawn(ledger, turn, broken);
       if (broken.length === 0 || attempt < mostAttempts) continue;

@@ -1,11 +1,12 @@
 import { rename } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { verifyRollups } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { dropStaged } from '../../../ingest/delivery/staging.ts';
-import { plainReading } from '../../../ingest/event/reading.ts';
+import { defaultMapping, type ValidMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading, plainReading } from '../../../ingest/event/reading.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { type FileLoadOptions, loadFiles } from '../../../ingest/load/load-files.ts';
@@ -24,11 +25,11 @@ const { counted, file } = useLoader(db, (own) => {
 const load = async (store: Store, ...paths: string[]) => loadWith({ store }, paths);
 
 const loadWith = async (
-  options: Pick<FileLoadOptions, 'store' | 'rejectLimit' | 'onWait'>,
+  options: Pick<FileLoadOptions, 'store'> & Partial<FileLoadOptions>,
   paths: readonly string[],
 ) => {
   const inputs = paths.map((path) => new LocalFile(path));
-  const results = await loadFiles(inputs, { ...options, readingOf: plainReading, now: () => new Date() });
+  const results = await loadFiles(inputs, { readingOf: plainReading, now: () => new Date(), ...options });
   return results.map(({ rows, repeatedRows, rejectedRows }) => ({ rows, repeatedRows, rejectedRows }));
 };
 
@@ -153,6 +154,68 @@ test('of small files that are mended in one turn one that cannot be mended fails
   );
   for (const { rows, repeatedRows } of await load(db.store, ...paths)) expect(rows + repeatedRows).toBe(20);
   await whole(100);
+});
+
+/** Loads files and tells of those that failed. */
+const failing = async (paths: readonly string[], options: Partial<FileLoadOptions> = {}) => {
+  const failures: string[] = [];
+  const onFailed: FileLoadOptions['onFailed'] = (_, { message }) => void failures.push(message);
+  await loadWith({ store: db.store, onFailed, ...options }, paths);
+  return failures;
+};
+
+describe('of small files that are stored together one that ClickHouse refuses fails alone', () => {
+  const refusing = async (work: () => Promise<void>) => {
+    await onEveryShard(db, `ALTER TABLE events ADD CONSTRAINT for_test CHECK campaign_id != '1'`);
+    await work().finally(() => onEveryShard(db, 'ALTER TABLE events DROP CONSTRAINT for_test'));
+  };
+  const refused = expect.stringMatching(/1\.ndjson: ClickHouse failed: .*for_test/);
+
+  test('when it is stored', async () => {
+    const paths = await filesOf(4);
+    await refusing(async () => {
+      expect(await failing(paths)).toEqual([refused]);
+      await whole(60);
+      expect(await failing(paths)).toEqual([refused]);
+    });
+    await load(db.store, ...paths);
+    await whole(80);
+  });
+
+  test('when what another command has left is stored again, whichever files come', async () => {
+    const paths = await filesOf(4);
+    await delay(2_000);
+    await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
+    await refusing(async () => {
+      expect(await load(db.store, paths[0] ?? '')).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+      await whole(20);
+      expect(await failing(paths)).toEqual([refused]);
+      await whole(60);
+    });
+    await load(db.store, ...paths);
+    await whole(80);
+  });
+
+  test('when it is judged', async () => {
+    const paths = await filesOf(4);
+    const campaign = '`{campaign_id}`';
+    const sql = `if(throwIf(${campaign} = '1') = 0, ${campaign}, '')`;
+    const mapping: ValidMapping = {
+      ...defaultMapping,
+      sources: new Map([['campaign_id', { kind: 'expression', expression: sql, place: 'for a test' }]]),
+      expressions: new Map([
+        ['campaign_id', { sql, text: 'toNullable(result)', columns: ['campaign_id'], numbers: [] }],
+      ]),
+    };
+    const { store, statements } = counting();
+    const readingOf = (path: string) => mappedReading(path, mapping);
+    expect(await failing(paths, { store, readingOf })).toEqual([
+      expect.stringMatching(/1\.ndjson: ClickHouse failed: .*throwIf/),
+    ]);
+    await whole(60);
+    // Nothing was stored of the batch: nothing has to be mended.
+    expect(statements.filter((query) => query.includes('withdrawn_chunks'))).toEqual([]);
+  });
 });
 
 test('what many small files cost beside their events is a statement for three of them', async () => {
