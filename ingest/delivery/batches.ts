@@ -33,7 +33,7 @@ export interface BatchedChunk {
 }
 
 /** A chunk that is stored again with all that is held back of its batch. */
-export interface ChunkAgain extends Pick<BatchedChunk, 'loadId' | 'before' | 'retries' | 'loads'> {
+interface ChunkAgain extends Pick<BatchedChunk, 'loadId' | 'before' | 'retries' | 'loads'> {
   /** Of the batch. */
   readonly token: string;
 }

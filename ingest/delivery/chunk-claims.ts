@@ -28,7 +28,7 @@ export interface SendableClaim {
 export type Claim = { readonly how: 'skip'; readonly rows: number } | SendableClaim;
 
 /** A load that is about to send a chunk, or has sent it. */
-export interface ChunkClaim {
+interface ChunkClaim {
   readonly chunk: string;
   readonly loadId: string;
   readonly loaded: 0 | 1;

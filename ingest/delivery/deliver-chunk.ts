@@ -12,7 +12,7 @@ import { type DedupState, dedupStateOf } from './dedup-state.ts';
 import type { Sender, SentRows } from './sender.ts';
 import { dropStaged, heldBy } from './staging.ts';
 
-export interface Delivery {
+interface Delivery {
   readonly ledger: Ledger;
   readonly sender: Sender;
   /** Absent for a dry run. */

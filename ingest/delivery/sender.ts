@@ -22,7 +22,7 @@ import {
   stagedTimes,
 } from './staging.ts';
 
-export interface SendOptions {
+interface SendOptions {
   readonly store: Store;
   readonly file: string;
   readonly judge: JudgeOptions;

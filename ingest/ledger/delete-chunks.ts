@@ -19,7 +19,7 @@ export async function inRuns(
 }
 
 /** Which rows of some chunks: a further condition in SQL, and its parameters. */
-export interface RowsOfChunks {
+interface RowsOfChunks {
   readonly chunks: readonly string[];
   readonly condition?: string;
   readonly params?: Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ export interface FoundFile {
   readonly version: string;
 }
 
-export interface FollowedFile extends FoundFile {
+interface FollowedFile extends FoundFile {
   readonly reading: string;
   readonly load: string;
   /** Milliseconds since 1970. */
@@ -90,7 +90,7 @@ export async function noteLook(
 }
 
 /** What is followed, and when the look behind the last whole one is due. */
-export interface DueLook {
+interface DueLook {
   readonly places: string;
   /** Seconds since 1970. */
   readonly due: number;

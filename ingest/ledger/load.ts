@@ -28,7 +28,7 @@ export function noCounts(): LoadCounts {
   return { rows: 0, repeatedRows: 0, rejectedRows: 0, duplicateRows: 0, leftOutRows: 0, bytes: 0, chunks: 0 };
 }
 
-export interface LoadDescription {
+interface LoadDescription {
   readonly kind: LoadRecord['kind'];
   readonly file: string;
   readonly dedupe?: boolean;

@@ -11,7 +11,7 @@ export function commentOf(loadIds: readonly string[]): string {
 }
 
 /** By the id of a load: its lock. */
-export type LoadsAtWork = ReadonlyMap<string, string>;
+type LoadsAtWork = ReadonlyMap<string, string>;
 
 /**
  * The loads of this store whose events a server is storing now: the statement of a loader that was killed goes on once its

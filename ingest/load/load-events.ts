@@ -169,7 +169,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
       );
       storedAt = performance.now();
       if (sent.isHeldBack || !load) held.push(deliveredOf(chunk, sent));
-      else if (load) {
+      else {
         const interrupted =
           sender.interruptions > claimed.interruptions || load.heartbeatLapsedSince(claimed.at);
         if (claim.how !== 'send' || interrupted) await recordDaysChanged(ledger, [chunk.id]);
