@@ -148,7 +148,7 @@ async function exchangeEvents(
     for (const { chunk } of held) {
       await fill(
         `SELECT ${eventColumns.join(', ')}, chunk, toDateTime64({loadTime:String}, 6, 'UTC') FROM ${whole}incoming_staging AS s
-         WHERE batch = {batch:String} AND ${isHeldEvent}${here} ORDER BY line LIMIT 1 BY line`,
+         WHERE batch = {batch:String} AND ${isHeldEvent}${here}`,
         { holder: load.id, batch: heldBy(chunk.id, load.id), loadTime },
       );
     }

@@ -119,7 +119,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
     /^SELECT toFloat64\(countIf\(notEmpty\(faults\)\)\) AS rejectedRows/,
     ({ tables }, { params }) =>
       list(params.batches).map((batch) => {
-        const rows = tables.heldOnce(batch);
+        const rows = tables.staged.get(batch) ?? [];
         const good = rows.filter(({ day }) => day !== undefined).length;
         return { rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0, batch };
       }),
@@ -127,8 +127,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   [
     /^SELECT toFloat64\(line\) AS line, faults FROM incoming_staging/,
     ({ tables }, { params }) =>
-      tables
-        .heldOnce(String(params.batch))
+      (tables.staged.get(String(params.batch)) ?? [])
         .filter(({ day }) => day === undefined)
         .map(({ line }) => ({ line, faults: [] })),
   ],
