@@ -189,7 +189,6 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
       await putInDoubt(ledger, turn, some);
       await withdrawChunks(store, some);
     });
-    if (load.replayId !== '') await reopenRejects(store, load.replayId);
     // The replacement had dismissed them: with its file they come as new ones.
     const replaced = await idsOf(store, chunksOf(found.replaced));
     await inRuns(replaced, (some) =>
@@ -200,6 +199,8 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
       isRewrite: true,
       beforeExchange: () => turn.assertTurnHeld(),
     });
+    // Once reports have their events no more: a replay that comes before finds no open row.
+    if (load.replayId !== '') await reopenRejects(store, load.replayId);
   });
   await markUnloaded(store, loads);
   return found;

@@ -6,7 +6,8 @@ import { useStore } from '../../support/store.ts';
 import { failingAt, ofTwoMonths, unloadSteps, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
-const { file, run, events, load, counted, sound } = useUnloads(db);
+const loads = useUnloads(db);
+const { file, run, events, load, counted, sound } = loads;
 const now = () => new Date();
 
 /** While it is half done, `status` and `verify` say how to end it. */
@@ -93,30 +94,55 @@ test('what a load found loaded already stays with the load that loaded it', asyn
   expect(await sound()).toEqual([0, '0']);
 });
 
+/** Its rejected rows, as events. */
+async function corrected(id: string): Promise<string> {
+  const { stdout } = await run(['rejects', id, '--json']);
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (const row of rows) row.event.quantity = 3;
+  return file('corrected.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
+}
+
+async function replayOf(id: string): Promise<string> {
+  const query = "SELECT max(load_id) AS replayed FROM loads WHERE kind = 'replay' AND file = {file:String}";
+  const [found] = await select<{ replayed: string }>(db.store, query, { file: `replay of ${id}` });
+  return found?.replayed ?? '';
+}
+
 test('a replay that is taken back leaves its rejected rows open, to be replayed again', async () => {
   const path = await file('e.ndjson', withRejects(events(20)));
   const id = await load(path);
-  const corrected = async () => {
-    const { stdout } = await run(['rejects', id, '--json']);
-    const rows = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    for (const row of rows) row.event.quantity = 3;
-    return file('corrected.ndjson', rows.map((row) => JSON.stringify(row)).join('\n'));
-  };
-  expect((await run(['replay', id, await corrected()])).code).toBe(0);
+  expect((await run(['replay', id, await corrected(id)])).code).toBe(0);
   expect(await counted()).toEqual([20, '2']);
-  const query = "SELECT max(load_id) AS replayed FROM loads WHERE kind = 'replay' AND file = {file:String}";
-  const [{ replayed } = { replayed: '' }] = await select<{ replayed: string }>(db.store, query, {
-    file: `replay of ${id}`,
-  });
+  const replayed = await replayOf(id);
 
   expect((await run(['unload', replayed])).stderr).toContain('4 events deleted, 4 rejected rows open again');
   expect(await counted()).toEqual([16, '1.6']);
-  expect((await run(['replay', id, await corrected()])).stderr).toBe('4 rows replayed\n');
+  expect((await run(['replay', id, await corrected(id)])).stderr).toBe('4 rows replayed\n');
   expect(await sound()).toEqual([20, '2']);
 });
+
+test.each([
+  ['before', /EXCHANGE TABLES/],
+  ['after', /INSERT INTO rejected_rows/],
+] as const)(
+  'where taking a replay back ended %s %s, its rows do not come beside those in reports',
+  async (when, step) => {
+    const id = await load(await file('e.ndjson', withRejects(events(20))));
+    const path = await corrected(id);
+    expect((await run(['replay', id, path])).code).toBe(0);
+    const replayed = await replayOf(id);
+    await expect(unload(failingAt(db.store, step, when), replayed, now)).rejects.toThrow('killed');
+    await run(['replay', id, path]);
+    const [, spent] = await counted();
+    expect(['1.6', '2']).toContain(spent);
+    await unload(db.store, replayed, now);
+    await run(['replay', id, path]);
+    expect(await sound()).toEqual([20, '2']);
+  },
+);
 
 test('its open rejected rows go with it, and come back with its file', async () => {
   const path = await file('e.ndjson', withRejects(events(20)));
