@@ -1,3 +1,4 @@
+import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
@@ -69,6 +70,14 @@ export async function requirePlace(
   );
 }
 
+/** Chunks in doubt that were withdrawn, and whose load was not taken back to the end: rollups may still have their events. */
+const halfTakenBack = `
+  SELECT chunk FROM withdrawn_chunks WHERE day > toDate(0) AND chunk IN (
+    SELECT chunk FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
+    GROUP BY chunk HAVING toUInt64(max(c.loaded_at)) = 0 AND ${loadOfChunk} NOT IN (
+      SELECT load_id FROM loads FINAL WHERE state = 'unloaded'
+        AND load_id IN (SELECT load_id FROM load_chunks WHERE head = unhex({head:String}))))`;
+
 /**
  * Read in another way the same bytes are another chunk, and would count a second time.
  * @param replaced loads that do not count
@@ -93,7 +102,8 @@ export async function refuseLoadedOtherwise(
   const stored = await ask<{ chunk: string }>(`
     SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
     UNION DISTINCT
-    SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}`);
+    SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}
+    UNION DISTINCT ${halfTakenBack}`);
   const load = claims.find(
     (claim) => !replaced.includes(claim.loadId) && stored.some((each) => each.chunk === claim.chunk),
   )?.loadId;

@@ -52,6 +52,24 @@ test.each(unloadSteps.slice(0, 5))('ended after %s, the same file can be loaded 
   expect(await sound()).toEqual([20, '2']);
 });
 
+test.each(unloadSteps.slice(0, 5))(
+  'ended after %s, the same bytes are not loaded through another mapping',
+  async (step) => {
+    const path = await file(
+      'e.csv',
+      `event_time,impressions,cost,advertiser_id,campaign_id\n2026-03-01,1,7,${loads.account},C\n`,
+    );
+    const ingest = (...args: string[]) => run(['ingest', 'events', '--quiet', '--json', ...args, path]);
+    const wrong = ['--set', 'spend=1', '--ignore-unknown'];
+    const [id] = JSON.parse((await ingest(...wrong)).stdout).loads;
+    await expect(unload(failingAt(db.store, step, 'after'), id, now)).rejects.toThrow('killed');
+    expect((await ingest('--map', 'spend=cost')).stderr).toContain(`adtally unload ${id}`);
+    await unload(db.store, id, now);
+    expect((await ingest('--map', 'spend=cost')).code).toBe(0);
+    expect(await sound()).toEqual([1, '7']);
+  },
+);
+
 test('ended after each of its steps in turn, it is completed by repeating it', async () => {
   await load(await file('good.ndjson', ndjson(events(30))));
   const wrong = await file('wrong.ndjson', ndjson(ofTwoMonths(events(20))));
