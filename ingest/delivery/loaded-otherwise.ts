@@ -89,7 +89,12 @@ export async function refuseLoadedOtherwise(
   chunk: SendableChunk,
   replaced: readonly string[] = [],
 ): Promise<void> {
-  const otherwise = knownAs(chunk) ? [] : chunk.candidates.filter(({ matches }) => matches);
+  const known = knownAs(chunk);
+  if (known?.loadedRows !== undefined) return;
+  // Where it is in doubt, or was taken back: longer and shorter ones may have been cut from the same input, read as it is now.
+  const otherwise = chunk.candidates.filter(
+    ({ id, content, matches }) => matches && id !== chunk.id && (!known || content === known.content),
+  );
   if (otherwise.length === 0) return;
   const params = { head: chunk.head, chunks: otherwise.map(({ id }) => id) };
   const ask = <Row>(query: string) =>

@@ -82,6 +82,8 @@ export function loadedOtherwise(db: TestStore): void {
     expect((await loader.run(['unload', first.loads[0]])).code).toBe(0);
     expect(JSON.parse((await loader.ingest(...byCost, path)).stdout)).toMatchObject({ rows: 1 });
     expect(await spent()).toBe('7');
+    // The ledger knows it so, too, from the load that was taken back.
+    expect((await loader.ingest(unknown, path)).stderr).toContain('already loaded as load');
     expect(JSON.parse((await loader.ingest(unknown, '--again', path)).stdout)).toMatchObject({ rows: 1 });
     expect(await spent()).toBe('8.5');
   });
