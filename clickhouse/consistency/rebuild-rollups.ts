@@ -221,6 +221,6 @@ export async function requireNoUnsettledChunk(
   const found = await chunkInDoubt(store, `${has('events')} OR ${has('chunk_days')}`, { ...range });
   if (!found) return;
   throw new UnsettledChunk(
-    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again, which completes the chunk, or take it back with adtally unload ${found.load}; then ${before}. The other way round, its events could be counted twice.`,
+    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Run its command again, which completes the chunk, or take it back with adtally unload ${found.load}; then ${before}. The other way round, its events could be counted twice.`,
   );
 }

@@ -144,6 +144,6 @@ async function requireNoUnsettledChunk(store: Store): Promise<void> {
   );
   if (!found) return;
   throw new ClusterError(
-    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Load the file again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
+    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Run its command again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
   );
 }

@@ -32,6 +32,12 @@ export interface LoadRecord {
 /** What the ledger has as the file of the load that takes another one back. */
 export const unloadOf = (load: string): string => `unload of ${load}`;
 
+/** What the ledger has as the file of a load that replays rejected rows of another one. */
+export const replayOf = (load: string): string => `replay of ${load}`;
+
+/** The load whose rejected rows a load replays; undefined where its file in the ledger is another one. */
+export const replayedIn = (file: string): string | undefined => /^replay of (\d{14}-\w+)$/.exec(file)?.[1];
+
 /** What the ledger has as the file of the load that mends chunks of others: it is named after the first of them. */
 export const mendOf = (firstLoad: string): string => `chunks in doubt, first those of load ${firstLoad}`;
 

@@ -5,6 +5,7 @@ import { plainReading } from '../event/reading.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
+import { replayOf } from '../ledger/load-records.ts';
 import { loadEvents } from '../load/load-events.ts';
 import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
@@ -42,7 +43,7 @@ export async function replay(
   for (;;) {
     const unfinished = await unfinishedReplay(store, load);
     const dedupe = unfinished === undefined ? (options.dedupe ?? false) : isDeduped(unfinished);
-    const description = { kind: 'replay', file: `replay of ${load}`, lock: 'replay', dedupe } as const;
+    const description = { kind: 'replay', file: replayOf(load), lock: 'replay', dedupe } as const;
     const turn = await Load.begin(store, description, now(), options);
     try {
       const { roundMoney = false } = options;

@@ -105,6 +105,11 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
     /^load a\.csv --replaces 5 again: it failed once; adtally unload 7, if it has not begun to replace, takes back /,
   ],
   [
+    'a replay fails',
+    { failing: { files: 1, file: 'replay of 20261122120000-ab12', load: '7', times: 1, error: '' } },
+    /^adtally replay 20261122120000-ab12 FILE, with its corrected rows: it failed once; adtally unload 7 takes back /,
+  ],
+  [
     'a load hangs',
     { longest: { seconds: 7.5 * 3600, load: '7', file: 'b.csv' } },
     /^look after load 7 of b\.csv, under way for 7 hours: if it hangs, stop it and run the same command again$/,

@@ -143,7 +143,7 @@ test('while a chunk is in doubt, prune changes nothing and says what to do; then
   );
   for (const reports of [false, true]) {
     await expect(prune(db.store, { ...keep, reports }, now)).rejects.toThrow(
-      /Load the file again, which completes the chunk, or take it back with adtally unload .*; then prune/,
+      /Run its command again, which completes the chunk, or take it back with adtally unload .*; then prune/,
     );
   }
   expect(await stored()).toBe(40);

@@ -90,7 +90,7 @@ it('places nothing while a chunk is in doubt, nor on a shard that is not there',
       }),
     ),
   );
-  await expect(to([1])).rejects.toThrow(/load \d{14}-\w+ was interrupted.*Load the file again first/);
+  await expect(to([1])).rejects.toThrow(/load \d{14}-\w+ was interrupted.*Run its command again first/);
   await expect(growCluster(test.store, catalog)).rejects.toThrow(/was interrupted/);
 });
 

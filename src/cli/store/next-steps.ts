@@ -1,5 +1,6 @@
 import { adviceOn } from '../../../clickhouse/consistency/damaged-parts.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
+import { replayedIn } from '../../../ingest/ledger/load-records.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { counted, formatNumber, line } from '../command/command.ts';
 import type { DataStatus } from './describe-status.ts';
@@ -54,10 +55,11 @@ export function nextSteps(
 function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLimits, now: Date): string[] {
   const silentHours = (now.getTime() - Date.parse(last_events)) / 3_600_000;
   const others = failing.files - 1;
+  const replayed = replayedIn(failing.file);
   return [
     ...(failing.files > 0
       ? [
-          `load ${failing.file} again: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `${replayed ? replayAgain(replayed) : `load ${failing.file} again`}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
@@ -112,6 +114,11 @@ const describeMeasure = ({ measure }: JudgedDay): string => measure.replaceAll('
 /** What a person should do about an interrupted unload. */
 export function endUnload(load: string): string {
   return `take load ${load} back: its unload was interrupted, and adtally unload ${load} completes it`;
+}
+
+/** The command that completes a replay of rejected rows of a load: what was begun ends first, with its own corrections. */
+export function replayAgain(load: string): string {
+  return `adtally replay ${load} FILE, with its corrected rows`;
 }
 
 /** @param left what a killed command has left, in words */

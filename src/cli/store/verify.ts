@@ -20,12 +20,13 @@ import { rollups } from '../../../clickhouse/rollups.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
+import { replayedIn } from '../../../ingest/ledger/load-records.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
 import { config, counted, print, say, untilReportsShowIt } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
-import { endUnload } from './next-steps.ts';
+import { endUnload, replayAgain } from './next-steps.ts';
 
 export interface VerifyFlags {
   readonly json?: boolean;
@@ -190,10 +191,19 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
 /** What came over HTTP has no file. */
 const isPushed = ({ file }: LedgerDifference) => file.startsWith(pushedFrom);
 
-const completing = (difference: LedgerDifference) =>
-  isPushed(difference)
-    ? `complete interrupted loads: have the sender send the body again (${difference.file}), or give it up with adtally unload ${difference.load}`
-    : `complete interrupted loads with: adtally ingest events ${difference.file}`;
+function completing(difference: LedgerDifference): string {
+  const { file, load } = difference;
+  if (isPushed(difference))
+    return `complete interrupted loads: have the sender send the body again (${file}), or give it up with adtally unload ${load}`;
+  const replayed = replayedIn(file);
+  return `complete interrupted loads with: ${replayed ? replayAgain(replayed) : `adtally ingest events ${file}`}`;
+}
+
+function loadingAgain(difference: LedgerDifference): string {
+  if (isPushed(difference)) return 'have its sender send it again';
+  const replayed = replayedIn(difference.file);
+  return replayed ? replayAgain(replayed) : 'load its file again';
+}
 
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
 function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
@@ -206,9 +216,7 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
     ...(interrupted ? [completing(interrupted)] : []),
     // A replacement that is completed mends what it replaces.
     ...(wrong && !interrupted
-      ? [
-          `repair the others with: adtally unload ${wrong.load}, then ${isPushed(wrong) ? 'have its sender send it again' : 'load its file again'}`,
-        ]
+      ? [`repair the others with: adtally unload ${wrong.load}, then ${loadingAgain(wrong)}`]
       : []),
   ].join('; ');
 }

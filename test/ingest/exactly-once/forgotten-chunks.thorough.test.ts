@@ -193,7 +193,7 @@ it('a load is mended though days of it were to be replaced meanwhile, and days o
     return withFile('new.ndjson', ndjson(others), (path) => replaceBy(test.store, target, path));
   };
   await expect(replaced('advertiser')).rejects.toThrow(
-    /\(load \S+\)\. If its command still runs, wait until it has ended; otherwise load the file again/,
+    /\(load \S+\)\. If its command still runs, wait until it has ended; otherwise run its command again/,
   );
   await replaced('another');
   release();

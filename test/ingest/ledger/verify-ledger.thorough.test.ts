@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { replay } from '../../../ingest/replay/replay.ts';
 import { load as loadEvents, ndjson } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
 import { useStore } from '../../support/store.ts';
-import { useUnloads, withRejects } from '../../support/unloads.ts';
+import { failingAt, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
@@ -83,4 +85,18 @@ test('a chunk that an interrupted load has left in doubt is mended by loading it
   expect((await run(['verify', '--json'])).stderr).toContain(`adtally ingest events ${path}`);
   await load(path);
   expect((await verifyLedger(db.store)).differences).toEqual([]);
+});
+
+test('a replay that was interrupted is completed by the command that verify names', async () => {
+  const id = await load(await file('e.ndjson', withRejects(events(5))));
+  const { stdout } = await run(['rejects', id, '--json']);
+  const corrected = await file('corrected.ndjson', stdout.replaceAll('"quantity":"0"', '"quantity":"1"'));
+  const killed = failingAt(db.store, /INSERT INTO load_chunks [^)]*loaded_at/, 'before');
+  await expect(replay(killed, id, new LocalFile(corrected), () => new Date())).rejects.toThrow('killed');
+  expect((await run(['verify'])).stderr).toContain(
+    `complete interrupted loads with: adtally replay ${id} FILE, with its corrected rows`,
+  );
+  expect((await run(['replay', id, corrected])).code).toBe(0);
+  expect((await run(['verify'])).code).toBe(0);
+  expect(await loads.counted()).toEqual([5, '0.5']);
 });
