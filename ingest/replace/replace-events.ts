@@ -46,7 +46,8 @@ export interface Replaced {
 
 /**
  * Loads files in the place of what was loaded before. A report sees all of the old events or all of the new ones. Waits for all
- * running loads; others wait for it. Killed at any point, the same command completes it; when it is done, that changes nothing.
+ * running loads; others wait for it. Killed at any point, the same command completes it; when it is done, that
+ * changes nothing of a load that was replaced, and replaces once more what there is of days.
  * @throws before anything has changed, when a file cannot be loaded, the target cannot be replaced, or sums move too far
  */
 export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> {
