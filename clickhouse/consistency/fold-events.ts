@@ -1,7 +1,7 @@
 import { dimensionOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
-import { onShards } from '../cluster/on-nodes.ts';
+import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { rollupPartition, rollups, selectOf } from '../rollups.ts';
 import {
   dropStaging,
@@ -33,6 +33,7 @@ export interface Folded {
  * Per shard in one step (`replaceMonths`), after a comparison of the finest rollups of both; killed at any point, it can
  * be repeated. The caller makes sure that no load and no rebuild runs, and records the months first.
  * @param until the last day that may be folded, the last of a month
+ * @returns what it has done
  * @throws when a rollup would change, before anything has
  */
 export async function foldEvents(
@@ -40,23 +41,24 @@ export async function foldEvents(
   catalog: Catalog,
   until: string,
   { beforeExchange }: { readonly beforeExchange?: () => void } = {},
-): Promise<void> {
+): Promise<Folded> {
   await dropStaging(store);
   const staging = newStaging()('events');
   try {
-    await onShards(store, async (shard) => {
-      const months = await monthsToFold(shard.store, until);
-      if (months.length === 0) return;
+    return await onMonths(store, until, async (shard, months) => {
+      let rows = 0;
       const fillAll = async () => {
         for (const days of await slicesOf(shard.store, months)) {
           await fill(shard.store, catalog, staging, days);
           await requireSameRollups(shard.store, catalog, staging, days);
         }
+        rows = await countRows(shard.store, staging);
       };
       await replaceMonths(shard, 'events', months, staging, {
         fill: fillAll,
         ...(beforeExchange && { beforeExchange }),
       });
+      return rows;
     });
   } finally {
     await dropStagingOf(store, [staging]);
@@ -64,25 +66,37 @@ export async function foldEvents(
 }
 
 /** What folding would do. Changes nothing. */
-export async function countFolded(store: Store, catalog: Catalog, until: string): Promise<Folded> {
-  const counted = await onShards(store, async (shard) => {
-    const sum = { events: 0, rows: 0 };
-    for (const days of await slicesOf(shard.store, await monthsToFold(shard.store, until))) {
-      const [row] = await select<Folded>(
-        shard.store,
-        `SELECT toFloat64((SELECT count() FROM events WHERE chunk != '${foldedChunk}' AND ${inDays})) AS events,
-                toFloat64((SELECT count() FROM (${foldedRows(catalog)}))) AS rows`,
-        { ...days },
-      );
-      sum.events += row?.events ?? 0;
-      sum.rows += row?.rows ?? 0;
-    }
-    return sum;
+export function countFolded(store: Store, catalog: Catalog, until: string): Promise<Folded> {
+  return onMonths(store, until, async (shard, months) => {
+    let rows = 0;
+    for (const days of await slicesOf(shard.store, months))
+      rows += await countRows(shard.store, `(${foldedRows(catalog)})`, days);
+    return rows;
   });
-  return {
-    events: counted.reduce((sum, { events }) => sum + events, 0),
-    rows: counted.reduce((sum, { rows }) => sum + rows, 0),
-  };
+}
+
+/** @param fold tells how many rows the months of a shard become */
+async function onMonths(
+  store: Store,
+  until: string,
+  fold: (shard: Shard, months: readonly Month[]) => Promise<number>,
+): Promise<Folded> {
+  const sum = { events: 0, rows: 0 };
+  await onShards(store, async (shard) => {
+    const months = await monthsToFold(shard.store, until);
+    if (months.length === 0) return;
+    const rows = await fold(shard, months);
+    sum.rows += rows;
+    for (const { events } of months) sum.events += events;
+  });
+  return sum;
+}
+
+async function countRows(store: Store, from: string, days?: DayRange): Promise<number> {
+  const query = `SELECT toFloat64(count()) AS rows FROM ${from}`;
+  const [counted] = await select<{ rows: number }>(store, query, { ...days });
+  if (!counted) throw new Error('ClickHouse did not count the folded rows');
+  return counted.rows;
 }
 
 /**
@@ -109,12 +123,13 @@ export const isPruned = `loaded_at <= pruned[${rollupPartition}]`;
 
 const inDays = 'day BETWEEN {from:Date} AND {to:Date}';
 
-/** The months that have raw events, with their first and last day. */
-function monthsToFold(store: Store, until: string): Promise<Month[]> {
-  return select<Month>(
+/** The months that have raw events, with their first and last day, and how many. */
+function monthsToFold(store: Store, until: string): Promise<(Month & Pick<Folded, 'events'>)[]> {
+  return select(
     store,
-    `SELECT ${rollupPartition} AS month, toString(min(e.day)) AS from, toString(max(e.day)) AS to FROM events AS e
-     WHERE day <= {until:Date} GROUP BY month HAVING countIf(e.chunk != '${foldedChunk}') > 0 ORDER BY month`,
+    `SELECT ${rollupPartition} AS month, toString(min(e.day)) AS from, toString(max(e.day)) AS to,
+       toFloat64(countIf(e.chunk != '${foldedChunk}')) AS events
+     FROM events AS e WHERE day <= {until:Date} GROUP BY month HAVING events > 0 ORDER BY month`,
     { until },
   );
 }

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
+import { countFolded, foldEvents } from '../../clickhouse/consistency/fold-events.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import type { LoadCounts } from '../../ingest/ledger/load.ts';
@@ -75,6 +76,18 @@ test('prune keeps every figure of every report, and a rebuild after it, too', as
   await agrees();
   await rebuildRollups(db.store, catalog);
   expect(await sums()).toEqual(before);
+});
+
+test('prune tells what it was to fold', async () => {
+  await load(db.store, [
+    ...several(20),
+    event({ ...old, event_time: '2023-03-03T12:00:00Z' }),
+    event(recent),
+  ]);
+  const planned = await countFolded(db.store, catalog, '2023-12-31');
+  expect(planned).toMatchObject({ events: 21 });
+  expect(await foldEvents(db.store, catalog, '2023-12-31')).toEqual(planned);
+  expect(await stored("chunk = 'folded'")).toBe(planned.rows);
 });
 
 test('what is loaded into a pruned month later is counted once, can be taken back, and is pruned like the rest', async () => {

@@ -81,11 +81,10 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
 
 async function fold(store: Store, first: string, load: Load): Promise<string> {
   const until = addDays(first, -1);
-  const planned = await countFolded(store, catalog, until);
   const before = sum(await partitionsBefore(store, ['events'], first), 'bytes');
-  await foldEvents(store, catalog, until, { beforeExchange: () => load.assertTurnHeld() });
+  const folded = await foldEvents(store, catalog, until, { beforeExchange: () => load.assertTurnHeld() });
   const after = sum(await partitionsBefore(store, ['events'], first), 'bytes');
-  return `${describeFold(planned, first, 'folded')}; ${formatBytes(before)} before, ${formatBytes(after)} now`;
+  return `${describeFold(folded, first, 'folded')}; ${formatBytes(before)} before, ${formatBytes(after)} now`;
 }
 
 async function tellFold(store: Store, first: string): Promise<void> {
