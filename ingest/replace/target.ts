@@ -5,7 +5,6 @@ import { rollupPartition } from '../../clickhouse/rollups.ts';
 import type { Leaving } from '../history/past-events.ts';
 import { replacementOf } from '../history/replacements.ts';
 import { chunksOf } from '../history/unload.ts';
-import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { replacesLoad } from '../ledger/load-records.ts';
 import { prunedMonthOf } from '../load/chunk-months.ts';
 
@@ -35,21 +34,16 @@ export async function replacedLoads(store: Store, target: Target, own = ''): Pro
 
 /**
  * @returns the replacement that stands in the place of a load
- * @throws when there is no such load of files, or it still runs
+ * @throws when there is no such load of files
  */
 export async function requireReplaceable(store: Store, target: Target): Promise<string | undefined> {
   if (!('load' in target)) return undefined;
   const { load } = target;
-  const [found] = await select<{ kind: string; state: string }>(
-    store,
-    `SELECT toString(kind) AS kind, ${stateColumn} AS state FROM loads AS l FINAL WHERE load_id = {load:String}`,
-    { load },
-  );
+  const query = 'SELECT toString(kind) AS kind FROM loads FINAL WHERE load_id = {load:String}';
+  const [found] = await select<{ kind: string }>(store, query, { load });
   if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
   if (found.kind !== 'events' && found.kind !== 'replacement')
     throw new Error(`${load} is no load of files: it cannot be replaced`);
-  if (found.state === 'running')
-    throw new Error(`load ${load} is still running: replace it when it has ended`);
   return replacementOf(store, load);
 }
 

@@ -7,6 +7,7 @@ import { Load } from '../../../ingest/ledger/load.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { describeTarget, replacedLoads } from '../../../ingest/replace/target.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
+import { heldAt } from '../../support/held.ts';
 import { completedAfterEachStep, replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -202,9 +203,6 @@ test('what cannot be replaced is refused, and nothing is changed', async () => {
     "SELECT max(load_id) AS rebuild FROM loads WHERE kind = 'rebuild'",
   );
   expect(await refused('--replaces', rebuild, path)).toContain('is no load of files');
-  const running = await Load.begin(db.store, { kind: 'events', file: 'running' }, new Date());
-  expect(await refused('--replaces', running.id, path)).toContain('is still running');
-  await running.finish();
   const empty = await file('empty.ndjson', '');
   expect(await refused('--replaces', id, empty)).toContain('have no events');
   expect(await counted()).toEqual([20, '2']);
@@ -213,6 +211,22 @@ test('what cannot be replaced is refused, and nothing is changed', async () => {
   const third = await file('third.ndjson', ndjson(events(5)));
   expect(await refused('--replaces', id, third)).toContain(`was replaced before, by load ${by}`);
   expect(await sound()).toEqual([25, '2.5']);
+});
+
+test('a load that still runs is replaced when it has ended', async () => {
+  const held = heldAt(db.store, /INSERT INTO load_chunks [^)]*loaded_at/);
+  const old = new LocalFile(await file('old.ndjson', ndjson(events(20))));
+  const loading = loadEvents({ store: held.store, input: old, now: () => new Date() });
+  await held.reached;
+  const query = "SELECT load_id AS id FROM loads FINAL WHERE state = 'running'";
+  const [running] = await select<{ id: string }>(db.store, query);
+  const id = running?.id ?? '';
+  const replacing = replaceBy(db.store, { load: id }, await file('new.ndjson', ndjson(events(5))));
+  await expect.poll(async () => (await select(db.store, query)).length, { timeout: 10_000 }).toBe(2);
+  held.release();
+  await loading;
+  await replacing;
+  expect(await sound()).toEqual([5, '0.5']);
 });
 
 test('a replacement in its turn counts another one of the same days as unfinished where it has claimed something, and not where it waits', async () => {
