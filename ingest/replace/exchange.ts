@@ -86,6 +86,8 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
         `of chunk ${chunk.id} ${rows} events were to come, and ${stored.rows} are there: please report this`,
       );
   }
+  // As where chunks are mended: while it was silent another may have taken a chunk over.
+  load.assertTurnHeld();
   await Promise.all(held.map((delivered) => markLoaded(ledger, load, delivered)));
   await markUnloaded(store, replaced);
 }

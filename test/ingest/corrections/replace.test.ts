@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
@@ -275,6 +275,22 @@ test('a replacement that loses its connection says that the same command complet
   expect(await sound()).toEqual([5, '0.5']);
   // What the first one held back would stay for a day.
   await db.store.command({ query: 'TRUNCATE TABLE incoming_staging' });
+});
+
+test('a replacement that was silent until its events were there leaves its chunks to those who may have taken them over', async () => {
+  const target = { load: await load(await file('old.ndjson', ndjson(events(10)))) };
+  const path = await file('new.ndjson', ndjson(events(5)));
+  const store: Store = Object.create(db.store);
+  const lapsed = vi.spyOn(Load.prototype, 'heartbeatLapsedSince');
+  onTestFinished(() => lapsed.mockRestore());
+  store.command = async (params) => {
+    if (/INSERT INTO rejected_rows/.test(params.query)) lapsed.mockReturnValue(true);
+    return db.store.command(params);
+  };
+  await expect(replaceBy(store, target, path)).rejects.toThrow('could not record a heartbeat');
+  lapsed.mockRestore();
+  await replaceBy(db.store, target, path);
+  expect(await sound()).toEqual([5, '0.5']);
 });
 
 test('the rewrite of a month that only the old load has is ended by the same command, too', async () => {
