@@ -40,7 +40,7 @@ export interface CloseOptions {
  * Keeps the finest rows of a month, and their names, as they are now. The row of the close is written last, when what was
  * stored has been read again and has the digest of what it was copied from: killed before, there is no close, and what is
  * left over counts for nothing. The caller makes sure that no load runs, and that the month is sound.
- * @throws when names were loaded meanwhile
+ * @returns undefined where names were loaded meanwhile: nothing is closed
  */
 export async function closeMonth(
   store: Store,
@@ -48,7 +48,7 @@ export async function closeMonth(
   catalog: Catalog,
   which: AccountMonth,
   { unconfirmed, openRejects, timezone, key, beforeLast }: CloseOptions,
-): Promise<Closed> {
+): Promise<Closed | undefined> {
   const { account, month } = which;
   const revision = await digestOf(canonicalText(reader, catalog, which, unconfirmed));
   const closes = await closesOf(store, { account });
@@ -65,9 +65,7 @@ export async function closeMonth(
     for (const family of Object.keys(catalog.families))
       await copyRows(store, catalog, family, which, revision);
   }
-  if ((await digestOf(stored)) !== revision) {
-    throw new Error(`names of ${account} were loaded meanwhile: close the month again`);
-  }
+  if ((await digestOf(stored)) !== revision) return undefined;
   const close: Close = {
     account,
     month,

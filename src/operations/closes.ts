@@ -118,13 +118,15 @@ async function closeEach(
         ? [`${openRejects} rejected ${openRejects === 1 ? 'row' : 'rows'} open that may be of it`]
         : []),
     ];
+    const isUnready = (reasons: string[]) => done.unready.push({ account, month: monthName(month), reasons });
     if (reasons.length > 0 && !anyway) {
-      done.unready.push({ account, month: monthName(month), reasons });
+      isUnready(reasons);
       continue;
     }
     const options = { unconfirmed, openRejects, timezone, key: signingKey, beforeLast };
-    const { before, ...closed } = await closeMonth(store, reader, catalog, which, options);
-    done.closed.push({ ...told(closed), before });
+    const closed = await closeMonth(store, reader, catalog, which, options);
+    if (closed) done.closed.push({ ...told(closed), before: closed.before });
+    else isUnready(['its names were loaded meanwhile: close it again']);
   }
   return done;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { select } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { prune } from '../../src/cli/store/prune.ts';
 import { finestPlan } from '../../src/close/canonical-text.ts';
@@ -10,7 +10,7 @@ import { closesOf } from '../../src/close/closes.ts';
 import { monthNamed } from '../../src/close/month.ts';
 import { allShardsOf } from '../../src/report/all-shards.ts';
 import { close, march, useCloses } from '../support/closes.ts';
-import { type EventLine, event, load } from '../support/events.ts';
+import { type EventLine, event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
 
@@ -156,6 +156,28 @@ describe('a close', () => {
     );
     const closed = await closesOf(db.store, { from: 202405, to: 202405 });
     expect(closed.map(({ account }) => account).sort()).toEqual(['open-p', 'ready', 'ready-p']);
+  });
+
+  test('of all accounts names the one whose names are loaded in its moment, and closes the others', async () => {
+    const time = { event_time: '2024-06-01T00:00:00Z', publisher_id: 'renamed-p' };
+    await load(
+      db.store,
+      ['a', 'b', 'c'].map((name) => of(`renamed-${name}`, time)),
+    );
+    const store: Store = Object.create(db.store);
+    store.command = async (params) => {
+      if (/INSERT INTO campaigns_closed/.test(params.query) && params.query_params?.account === 'renamed-b')
+        await loadRows(db.store, 'campaigns', [['renamed-b', 'campaign', 'A name']]);
+      return db.store.command(params);
+    };
+    await expect(close(store, '2024-06', undefined)).rejects.toThrow(
+      'renamed-b 2024-06 is not closed: its names were loaded meanwhile: close it again',
+    );
+    const closed = async () =>
+      (await closesOf(db.store, { from: 202406, to: 202406 })).map(({ account }) => account).sort();
+    expect(await closed()).toEqual(['renamed-a', 'renamed-c', 'renamed-p']);
+    await close(db.store, '2024-06', 'renamed-b');
+    expect(await closed()).toEqual(['renamed-a', 'renamed-b', 'renamed-c', 'renamed-p']);
   });
 
   test('whose rows were changed afterwards is found', async () => {
