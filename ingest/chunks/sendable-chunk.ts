@@ -13,6 +13,10 @@ export interface KnownChunk {
   readonly loadedRows: number | undefined;
 }
 
+/** What is loaded comes before what may have been taken back, and the longest first. */
+export const firstCut = (a: KnownChunk, b: KnownChunk): number =>
+  Number(b.loadedRows !== undefined) - Number(a.loadedRows !== undefined) || b.bytes - a.bytes;
+
 /** What a command has judged, and not stored, by its head: the ledger does not know it. */
 export type JudgedChunks = ReadonlyMap<string, readonly KnownChunk[]>;
 

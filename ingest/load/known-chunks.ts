@@ -4,7 +4,7 @@ import type { KnownChunk } from '../chunks/sendable-chunk.ts';
 import { together } from '../ledger/batch-calls.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
-/** The chunks that loads have sent, or were about to send, from a place in their input; the longest first. */
+/** The chunks that loads have sent, or were about to send, from a place in their input, in the order of `firstCut`. */
 export function knownChunks({ store, retries }: Ledger, head: string): Promise<readonly KnownChunk[]> {
   return retrying(() => chunksFrom(store, head), retries);
 }
@@ -14,7 +14,7 @@ const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) 
     SELECT lower(hex(c.head)) AS first, chunk, toFloat64(max(c.bytes)) AS length,
            toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.rows)) AS counted,
            lower(hex(max(c.content))) AS content
-    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk ORDER BY length DESC, first, chunk`;
+    FROM load_chunks AS c WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) GROUP BY head, chunk ORDER BY loaded DESC, length DESC, first, chunk`;
   const rows = await select<{
     first: string;
     chunk: string;

@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import type { JudgedChunks, KnownChunk, SendableChunk } from '../chunks/sendable-chunk.ts';
+import { firstCut, type JudgedChunks, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -202,11 +202,10 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     const chunks = opened.chunks(async (head) => {
       const judged = options.judged?.get(head) ?? [];
       const known = await knownChunks(readLedger, head);
-      const longestFirst = (a: KnownChunk, b: KnownChunk) => b.bytes - a.bytes;
       // What comes in the place of others is cut as the files before it were, whatever was loaded once.
       return options.hold
-        ? [...judged.toSorted(longestFirst), ...known]
-        : [...judged, ...known].sort(longestFirst);
+        ? [...judged.toSorted(firstCut), ...known]
+        : [...judged, ...known].sort(firstCut);
     });
     const more = { ...options, file, key: reading.key, isPiece: reading.channel !== undefined, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);

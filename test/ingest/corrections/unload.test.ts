@@ -39,6 +39,17 @@ test('a load is taken back exactly, also where others share its days, and its fi
   expect(await sound()).toEqual([50, '5']);
 });
 
+test('a file that had grown and was taken back adds what is new to its old copy, which was loaded since', async () => {
+  const lines = events(30);
+  const old = await file('old.ndjson', ndjson(lines.slice(0, 20)));
+  const grown = await file('grown.ndjson', ndjson(lines));
+  expect((await run(['unload', await load(grown)])).code).toBe(0);
+  await load(old);
+  await load(grown);
+  await load(old);
+  expect(await sound()).toEqual([30, '3']);
+});
+
 test.each([
   ['has loaded it, too, and sent it before', { sentAt: 'addSeconds(max(c.sent_at), -60)', isLoaded: true }],
   ['has claimed it since, and found it loaded', { sentAt: "now64(6, 'UTC')", isLoaded: false }],

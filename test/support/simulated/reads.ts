@@ -53,7 +53,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
             .sort()
             .at(-1),
         }))
-        .sort((a, b) => b.length - a.length || (a.first + a.chunk < b.first + b.chunk ? -1 : 1)),
+        .sort((a, b) => b.loaded - a.loaded || b.length - a.length || (a.first + a.chunk < b.first + b.chunk ? -1 : 1)),
   ],
   [
     /^WITH \(SELECT mapFromArrays/,
