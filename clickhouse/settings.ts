@@ -12,11 +12,13 @@ export interface Settings {
   readonly cluster: string;
   /** How many shards accounts without a placement are hashed over. `adtally grow` makes it more. */
   readonly shards: number;
+  /** How many shards there were when the store was made. It never changes: what is of no account stays on them. */
+  readonly firstShards: number;
 }
 
 /**
  * No migration makes it, because it has to be there before the first. The row with the latest version holds; those
- * before it tell when a cluster has grown.
+ * before it tell when a cluster has grown, and from how many shards.
  */
 const settingsTable = `
 CREATE TABLE IF NOT EXISTS settings
@@ -33,7 +35,8 @@ ORDER BY version`;
 export async function readSettings(store: Store): Promise<Settings | undefined> {
   const rows = select<Settings>(
     store,
-    'SELECT timezone, cluster, shards FROM settings ORDER BY version DESC LIMIT 1',
+    `SELECT timezone, cluster, shards, (SELECT min(shards) FROM settings) AS firstShards
+     FROM settings ORDER BY version DESC, shards DESC LIMIT 1`,
   );
   const [settings] = await unlessMissing(rows, []);
   return settings;
@@ -51,9 +54,11 @@ export async function requireSettings(store: Store): Promise<Settings> {
 }
 
 /** Settings that hold from now on, on this node. */
-export async function writeSettings(store: Store, settings: Settings): Promise<void> {
+export async function writeSettings(store: Store, { firstShards, ...settings }: Settings): Promise<void> {
   await store.command({ query: settingsTable });
-  await store.insert({ table: 'settings', values: [settings], format: 'JSONEachRow' });
+  // A node that was added later learns the first number, too.
+  const values = [...new Set([firstShards, settings.shards])].map((shards) => ({ ...settings, shards }));
+  await store.insert({ table: 'settings', values, format: 'JSONEachRow' });
 }
 
 /** What a statement gives, or `otherwise` when its table or database is not there. */

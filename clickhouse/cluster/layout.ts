@@ -41,10 +41,11 @@ export function layoutOf(store: Store): Promise<Layout | undefined> {
 }
 
 async function findLayout(store: Store): Promise<Layout | undefined> {
-  const { cluster, shards } = await requireSettings(store);
+  const { cluster, shards, firstShards } = await requireSettings(store);
   if (!cluster) return undefined;
   const { database } = store.address;
-  return createLayout({ cluster, nodes: await nodesOf(store, cluster), sharding: { database, shards } });
+  const nodes = await nodesOf(store, cluster);
+  return createLayout({ cluster, nodes, sharding: { database, shards, firstShards } });
 }
 
 /** A layout; the rest of it follows from these. */

@@ -10,6 +10,11 @@ export interface Sharding {
   readonly database: string;
   /** How many shards accounts without a placement are hashed over. */
   readonly shards: number;
+  /**
+   * How many shards there were when the store was made. Rows of no account are hashed over these: of two versions of a
+   * row both have to be on one shard, or both count, and ClickHouse itself would hash over all shards that it knows.
+   */
+  readonly firstShards: number;
 }
 
 /** The sharding key of a table. @param by what follows `-- cluster: by` in its migration */
@@ -30,7 +35,7 @@ export function shardingKey(by: string, sharding: Sharding): string {
     case 'publisher':
       return shardExpression('publisher_id', 'ad_unit_id', sharding);
     default:
-      return `cityHash64(${by})`;
+      return `cityHash64(${by}) % ${sharding.firstShards}`;
   }
 }
 

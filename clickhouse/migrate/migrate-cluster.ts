@@ -25,8 +25,8 @@ export async function migrateCluster(
     const stored = await onNodes(server, nodes, database, readSettings);
     const known = stored.find((settings) => settings);
     const timezone = reportTimezone ?? known?.timezone;
-    const shards = known?.shards ?? shardCount(nodes);
-    const wanted = createLayout({ cluster, nodes, sharding: { database, shards } });
+    const { shards, firstShards } = known ?? { shards: shardCount(nodes), firstShards: shardCount(nodes) };
+    const wanted = createLayout({ cluster, nodes, sharding: { database, shards, firstShards } });
     const applied = await onNodes(server, nodes, database, (node, { host }) =>
       migrate(node.address, timezone, options, wanted).catch((cause: unknown) => {
         throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });

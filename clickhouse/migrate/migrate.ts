@@ -129,9 +129,10 @@ interface Wanted {
 async function settle(store: Store, wanted: Wanted): Promise<Settings> {
   const { timezone = 'UTC', layout } = wanted;
   if ((await appliedMigrations(store)).length === 0 && !(await readSettings(store))) {
-    const { cluster = '', sharding = { shards: 1 } } = layout ?? {};
+    const { cluster = '', sharding = { shards: 1, firstShards: 1 } } = layout ?? {};
+    const { shards, firstShards } = sharding;
     await requireKnownTimezone(store, timezone);
-    await writeSettings(store, { timezone, cluster, shards: sharding.shards });
+    await writeSettings(store, { timezone, cluster, shards, firstShards });
   }
   const settings = await requireSettings(store);
   requireSame(store, settings, wanted);

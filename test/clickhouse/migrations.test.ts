@@ -156,6 +156,16 @@ async function timezone(): Promise<string | undefined> {
   return (await readSettings(store))?.timezone;
 }
 
+it('the settings of a node that is added tell how many shards its cluster had first', async () => {
+  await migrate(address);
+  await command('DROP TABLE settings SYNC');
+  const settings = { timezone: 'UTC', cluster: 'ads', shards: 4, firstShards: 3 };
+  await writeSettings(store, settings);
+  expect(await readSettings(store)).toEqual(settings);
+  await writeSettings(store, { ...settings, shards: 5 });
+  expect(await readSettings(store)).toEqual({ ...settings, shards: 5 });
+});
+
 describe('the report time zone', () => {
   it('is UTC unless told otherwise, and is then kept by a run that is told nothing', async () => {
     await migrate(address);
@@ -180,7 +190,7 @@ describe('the report time zone', () => {
     expect(await timezone()).toBe('America/New_York');
 
     // By which days are computed, columns tell.
-    await writeSettings(store, { timezone: 'Europe/Vienna', cluster: '', shards: 1 });
+    await writeSettings(store, { timezone: 'Europe/Vienna', cluster: '', shards: 1, firstShards: 1 });
     expect(await checkSchema(store, catalog)).toEqual(
       ['events', 'incoming_staging'].map(
         (table) =>

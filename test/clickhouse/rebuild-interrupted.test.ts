@@ -47,7 +47,7 @@ test('months stay as they are on a replica that has not filled what replaces the
   const before = await content(db.store);
   const { database } = db.address;
   const nodes = [1, 2].map((replica) => ({ shard: 1, replica, host: `${replica}:9000`, weight: 1 }));
-  const layout = createLayout({ cluster: 'ads', nodes, sharding: { database, shards: 1 } });
+  const layout = createLayout({ cluster: 'ads', nodes, sharding: { database, shards: 1, firstShards: 1 } });
   const shard = { store: db.store, part: { number: 1, layout } };
   const january = { month: 202601, from: '2026-01-01', to: '2026-01-31' };
   const exchanged = exchangeMonths(shard, 'campaigns_date', [january], newStaging()('campaigns_date'));

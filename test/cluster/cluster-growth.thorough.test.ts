@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
 import { connect, select } from '../../clickhouse/client.ts';
@@ -9,10 +9,15 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { growCluster } from '../../clickhouse/placement/place-account.ts';
 import { writeSettings } from '../../clickhouse/settings.ts';
+import { LocalFile } from '../../ingest/input/local-file.ts';
+import { replay } from '../../ingest/replay/replay.ts';
+import { listSchedules, type StoredSchedule, storeSchedule } from '../../src/schedules/schedules.ts';
 import { events, expectRecount, homes } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
 import { load, loadRows } from '../support/events.ts';
+import { dailySchedule } from '../support/mails.ts';
 import { Oracle } from '../support/oracle.ts';
+import { now, useRejectedLoads } from '../support/rejected-loads.ts';
 import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
@@ -21,6 +26,20 @@ const test = useClusterStore(cluster);
 const service = useService(test);
 const oracle = new Oracle();
 const [old, young] = ['old', 'new'].map((age) => Array.from({ length: 12 }, (_, n) => `${age}-${n}`));
+
+// What is there before the shard is added. Three of four hashes have another remainder by four than by three.
+const rejects = useRejectedLoads(test);
+const rejected: { account: string; load: string }[] = [];
+const schedules: StoredSchedule[] = [];
+beforeAll(async () => {
+  for (let n = 0; n < 8; n++) {
+    const account = `rejected-${n}`;
+    rejects.account = account;
+    rejected.push({ account, load: (await rejects.loadWithRejects(5)).load });
+    schedules.push({ ...dailySchedule(account), id: `schedule-${n}` });
+  }
+  for (const schedule of schedules) await storeSchedule(test.store, schedule);
+});
 
 it('a shard that is added takes accounts that are new; those with rows stay, and every report stays right', async () => {
   const before = events(old ?? [], 600);
@@ -55,7 +74,7 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
     expect(await select(fourth, named)).toEqual([{ names: 3 }]);
     expect(await growCluster(growing, catalog)).toMatchObject({ from: 3, to: 4 });
     // As if it had been killed before it was done with the last node.
-    await writeSettings(fourth, { timezone: 'UTC', cluster: cluster.name, shards: 3 });
+    await writeSettings(fourth, { timezone: 'UTC', cluster: cluster.name, shards: 3, firstShards: 3 });
     expect(await checkSchema(grown, catalog)).toEqual([
       expect.stringMatching(/: settings: .*"shards":3.*, but .*"shards":4.*: repeat adtally grow/),
     ]);
@@ -72,6 +91,19 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   } finally {
     await Promise.all([growing, grown, fourth].map((client) => client.close()));
   }
+});
+
+it('what was there before the shard is changed where it is: rows are replayed once, a removed schedule is gone', async () => {
+  for (const { account, load } of rejected) {
+    rejects.account = account;
+    const path = await rejects.corrected(load, 'csv', () => 1);
+    const replayAll = () => replay(test.store, load, new LocalFile(path), now);
+    expect(await replayAll(), account).toMatchObject({ replayed: 1, skipped: 0 });
+    expect(await replayAll(), account).toMatchObject({ replayed: 0, skipped: 1 });
+    expect(await rejects.counted(), account).toMatchObject({ events: 5, ids: 5, impressions: 5 });
+  }
+  for (const schedule of schedules) await storeSchedule(test.store, { ...schedule, state: 'removed' });
+  expect(await listSchedules(test.store)).toEqual([]);
 });
 
 it('a store of one machine is moved by copying what it has read, and everything adds up again', async () => {

@@ -148,7 +148,7 @@ it('check names the node on which something differs, a view and a way of spreadi
             ENGINE = Distributed('${cluster.name}', '${local}', 'campaigns_date', cityHash64(account_id))`,
   });
   const astray = connect(addressOf(cluster.nodes[2] ?? test.address, database));
-  const settings = { timezone: 'Europe/Vienna', cluster: cluster.name, shards: 3 };
+  const settings = { timezone: 'Europe/Vienna', cluster: cluster.name, shards: 3, firstShards: 3 };
   await writeSettings(astray, { ...settings, timezone: 'UTC' });
   await third.command({ query: `INSERT INTO ${database}.placements (account_id, shards) VALUES ('a', [2])` });
   expect(await checkSchema(test.store, catalog)).toEqual([

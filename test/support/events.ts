@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { EventType } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
-import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
-import { loadEvents } from '../../ingest/load/load-events.ts';
+import { type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
 
 /** One line of input; absent fields are absent from the line. Money is text, exact. */
 export interface EventLine {
@@ -78,7 +77,7 @@ export function load(
   events: readonly EventLine[],
   chunkBytes = 1 << 20,
   { dedupe = false, roundMoney = false } = {},
-): Promise<LoadCounts> {
+): Promise<LoadResult> {
   return withFile('events.ndjson', ndjson(events), (file) =>
     loadEvents({
       store,

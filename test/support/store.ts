@@ -65,7 +65,7 @@ export async function createMigrated(address: Address): Promise<void> {
   }
   const values = (await readMigrations()).map(({ version, name, checksum }) => ({ version, name, checksum }));
   await store.insert({ table: 'migrations', values, format: 'JSONEachRow' });
-  await writeSettings(store, { timezone: 'UTC', cluster: '', shards: 1 });
+  await writeSettings(store, { timezone: 'UTC', cluster: '', shards: 1, firstShards: 1 });
   // The page does not show the password that dictionaries read with.
   await migrate(address, undefined, { renewDictionaries: true });
   for (const query of statements.filter(isView)) await store.command({ query });

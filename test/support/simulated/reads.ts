@@ -9,7 +9,10 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   // Nothing is damaged there.
   [/^SELECT name FROM system\.detached_parts/, () => []],
   [/^SELECT DISTINCT table, partition, part FROM/, () => []],
-  [/^SELECT timezone, cluster, shards FROM settings/, () => [{ timezone: 'UTC', cluster: '', shards: 1 }]],
+  [
+    /^SELECT timezone, cluster, shards, /,
+    () => [{ timezone: 'UTC', cluster: '', shards: 1, firstShards: 1 }],
+  ],
   [/^SELECT toString\(now64\(6, 'UTC'\)\) AS now/, (server) => [{ now: timeText(server.clock) }]],
   [
     /^SELECT load_id AS id, toString\(max\(l\.turn\)\)/,
