@@ -16,6 +16,11 @@ export const placementsMaxAgeMs = 4_000;
 /** `place` waits this long before events of an account go to another shard: every service asks all shards by then. */
 export const placementsFollowWithinMs = placementsMaxAgeMs + 2_000;
 
+/** A process asks again after this long which nodes the cluster has, and over how many shards accounts are hashed. */
+export const layoutMaxAgeMs = 3_000;
+/** After this long every process knows of a shard that was added. Services keep the number of shards with the placements. */
+export const layoutFollowsWithinMs = layoutMaxAgeMs + placementsFollowWithinMs;
+
 /** A load shows this often that it runs. */
 export const heartbeatMs = 3_000;
 /** A load that has been silent for this long counts as dead. */

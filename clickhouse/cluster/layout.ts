@@ -1,5 +1,6 @@
 import { type Store, select } from '../client.ts';
 import { requireSettings } from '../settings.ts';
+import { layoutMaxAgeMs } from '../timings.ts';
 import type { Sharding } from './sharding-key.ts';
 
 /**
@@ -30,14 +31,31 @@ export class ClusterError extends Error {
   override readonly name = 'ClusterError';
 }
 
-const known = new WeakMap<Store, Promise<Layout | undefined>>();
+interface Known {
+  readonly layout: Promise<Layout | undefined>;
+  /** By `performance.now()`. */
+  until: number;
+}
 
-/** The layout of a store; undefined for a single node. Looked up once per client. @throws when it has no settings */
+const known = new WeakMap<Store, Known>();
+
+/**
+ * The layout of a store; undefined for a single node, which stays one. That of a cluster is at most `layoutMaxAgeMs` old,
+ * because shards are added while processes run: ask for it where it is needed, and do not keep it.
+ * @throws when the store has no settings
+ */
 export function layoutOf(store: Store): Promise<Layout | undefined> {
-  const found = known.get(store) ?? findLayout(store);
-  known.set(store, found);
-  found.catch(() => known.delete(store));
-  return found;
+  const last = known.get(store);
+  if (last && performance.now() < last.until) return last.layout;
+  const asked: Known = { until: performance.now() + layoutMaxAgeMs, layout: findLayout(store) };
+  known.set(store, asked);
+  asked.layout.then(
+    (layout) => {
+      if (!layout) asked.until = Number.POSITIVE_INFINITY;
+    },
+    () => known.delete(store),
+  );
+  return asked.layout;
 }
 
 async function findLayout(store: Store): Promise<Layout | undefined> {

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, connect, type Store } from '../client.ts';
 import { ClusterError, type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
 import { onNodes, remoteTable } from '../cluster/on-nodes.ts';
 import { readSettings } from '../settings.ts';
+import { layoutFollowsWithinMs } from '../timings.ts';
 import { type MigrateOptions, migrate } from './migrate.ts';
 import { tablesOnEveryNode } from './migration-files.ts';
 
@@ -33,6 +35,8 @@ export async function migrateCluster(
       }),
     );
     if (known && nodes.length > 1) {
+      // Until then a process may write a token or a name to the other nodes alone.
+      if (stored.includes(undefined)) await delay(layoutFollowsWithinMs);
       await onNodes(server, nodes, database, (node, self) =>
         copyWholeTables(
           node,

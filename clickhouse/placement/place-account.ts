@@ -9,7 +9,7 @@ import { homeShardExpression } from '../cluster/sharding-key.ts';
 import { distributedTable, shardingKeys } from '../migrate/migration-files.ts';
 import { rollups } from '../rollups.ts';
 import { requireSettings, writeSettings } from '../settings.ts';
-import { placementsFollowWithinMs } from '../timings.ts';
+import { layoutFollowsWithinMs, placementsFollowWithinMs } from '../timings.ts';
 
 export interface Placement {
   readonly account: string;
@@ -99,6 +99,8 @@ export async function growCluster(
     // Last, so that a run that is killed does all of it once more.
     await writeSettings(node, { ...settings, shards: to });
   });
+  // What runs on has heard of the shards before it takes back, or revokes, what may be there.
+  await delay(layoutFollowsWithinMs);
   return { from, to, accounts: count?.accounts ?? 0 };
 }
 

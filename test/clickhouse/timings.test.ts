@@ -27,6 +27,7 @@ test('a copy in memory is read again at least twice before it is too old', () =>
 
 test('whoever changes something waits until no service goes on with what it knew', () => {
   expect(timings.placementsFollowWithinMs).toBeGreaterThan(timings.placementsMaxAgeMs);
+  expect(timings.layoutFollowsWithinMs).toBeGreaterThan(timings.layoutMaxAgeMs + timings.placementsMaxAgeMs);
   expect(timings.accountsFollowWithinMs).toBeGreaterThan(timings.accountsMaxAgeMs);
   expect(textOf('docs/configuration.md').replace(/\s+/g, ' ')).toContain(
     `A revoked token is refused within ${timings.accountsFollowWithinMs / 1_000} seconds`,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { eventColumns } from '../../catalog/events.ts';
-import { connect, select } from '../../clickhouse/client.ts';
+import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -9,8 +9,12 @@ import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { growCluster } from '../../clickhouse/placement/place-account.ts';
 import { writeSettings } from '../../clickhouse/settings.ts';
+import { layoutFollowsWithinMs } from '../../clickhouse/timings.ts';
+import { unload } from '../../ingest/history/unload.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { replay } from '../../ingest/replay/replay.ts';
+import { issueToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
+import { AccountPlacements } from '../../src/http/report/account-placements.ts';
 import { listSchedules, type StoredSchedule, storeSchedule } from '../../src/schedules/schedules.ts';
 import { events, expectRecount, homes } from '../support/accounts.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -39,7 +43,21 @@ beforeAll(async () => {
     schedules.push({ ...dailySchedule(account), id: `schedule-${n}` });
   }
   for (const schedule of schedules) await storeSchedule(test.store, schedule);
+  await issueToken(test.store, { account: 'revoked', label: 'of before' });
 });
+
+/** How long after its last migration a node has copied what the others have. */
+async function copiedAfterMs(node: Store): Promise<number | undefined> {
+  await node.command({ query: 'SYSTEM FLUSH LOGS' });
+  const [copied] = await select<{ afterMs: number }>(
+    node,
+    `SELECT toFloat64(min(event_time_microseconds) - (SELECT max(applied_at) FROM migrations)) * 1000 AS afterMs
+     FROM system.query_log WHERE type = 'QueryStart' AND startsWith(query, 'INSERT INTO campaigns SELECT')`,
+  );
+  return copied?.afterMs;
+}
+
+const homeIn = (placements: AccountPlacements) => placements.routingOf('any')?.cluster?.home;
 
 it('a shard that is added takes accounts that are new; those with rows stay, and every report stays right', async () => {
   const before = events(old ?? [], 600);
@@ -57,14 +75,13 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
   expect(await migrateCluster(test.store.address, cluster.name)).toContain('0001_events');
   expect(await checkSchema(test.store, catalog)).toEqual([]);
   const { database } = test.store.address;
-  // As commands do, which begin anew: a client keeps what it knows of the cluster.
-  const [growing, grown, fourth] = [0, 0, 3].flatMap((n) =>
-    cluster.nodes.slice(n, n + 1).map((node) => connect(addressOf(node, database))),
-  );
-  if (!growing || !grown || !fourth) throw new Error('there are three clients');
+  const [fourth] = cluster.nodes.slice(3).map((node) => connect(addressOf(node, database)));
+  if (!fourth) throw new Error('there are four nodes');
+  const placements = new AccountPlacements({ store: fourth, onError: () => {} });
   try {
     const named = 'SELECT toUInt32(count()) AS names FROM campaigns FINAL';
     expect(await select(fourth, named)).toEqual([{ names: 3 }]);
+    expect(await copiedAfterMs(fourth)).toBeGreaterThan(layoutFollowsWithinMs);
     // As if it had been killed before it was done with copying.
     await fourth.command({
       query: "ALTER TABLE campaigns DELETE WHERE account_id != 'old-1'",
@@ -72,24 +89,28 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
     });
     expect(await migrateCluster(test.store.address, cluster.name)).toEqual([]);
     expect(await select(fourth, named)).toEqual([{ names: 3 }]);
-    expect(await growCluster(growing, catalog)).toMatchObject({ from: 3, to: 4 });
+    await placements.start();
+    expect(homeIn(placements)).toContain(', 3)');
+    expect(await growCluster(test.store, catalog)).toMatchObject({ from: 3, to: 4 });
+    expect(homeIn(placements)).toContain(', 4)');
     // As if it had been killed before it was done with the last node.
     await writeSettings(fourth, { timezone: 'UTC', cluster: cluster.name, shards: 3, firstShards: 3 });
-    expect(await checkSchema(grown, catalog)).toEqual([
+    expect(await checkSchema(test.store, catalog)).toEqual([
       expect.stringMatching(/: settings: .*"shards":3.*, but .*"shards":4.*: repeat adtally grow/),
     ]);
-    expect(await growCluster(grown, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
+    expect(await growCluster(test.store, catalog)).toEqual({ from: 4, to: 4, accounts: 0 });
     const after = events([...(young ?? []), ...(old ?? [])], 1_200, 50_000);
     await load(fourth, after);
     oracle.load(after);
-    const homesAfter = await homes(grown);
+    const homesAfter = await homes(test.store);
     for (const [account, shard] of homesBefore) expect(homesAfter.get(account), account).toBe(shard);
     expect(new Set(homesAfter.values())).toEqual(new Set([1, 2, 3, 4]));
-    expect(await checkSchema(grown, catalog)).toEqual([]);
-    expect((await verifyRollups(grown, catalog)).differences).toEqual([]);
+    expect(await checkSchema(test.store, catalog)).toEqual([]);
+    expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
     await expectRecount(service, oracle, [...(old ?? []).slice(0, 2), ...(young ?? []).slice(0, 2)]);
   } finally {
-    await Promise.all([growing, grown, fourth].map((client) => client.close()));
+    placements.stop();
+    await fourth.close();
   }
 });
 
@@ -106,30 +127,55 @@ it('what was there before the shard is changed where it is: rows are replayed on
   expect(await listSchedules(test.store)).toEqual([]);
 });
 
+it('a process that ran before the shard was added takes back what is there, and a token it revokes is revoked there', async () => {
+  const accounts = Array.from({ length: 12 }, (_, n) => `taken-${n}`);
+  const { loadId = '' } = await load(test.store, events(accounts, 240));
+  const whereTaken = async () => {
+    const rows = await select<{ shard: number }>(
+      test.store,
+      `SELECT DISTINCT _shard_num AS shard FROM campaigns_date WHERE startsWith(account_id, 'taken-') ORDER BY shard`,
+    );
+    return rows.map(({ shard }) => shard);
+  };
+  expect(await whereTaken()).toEqual([1, 2, 3, 4]);
+  expect(await unload(test.store, loadId, now)).toMatchObject({ events: 240 });
+  expect(await whereTaken()).toEqual([]);
+
+  await issueToken(test.store, { account: 'revoked', label: 'of since' });
+  expect(await revokeTokens(test.store, { account: 'revoked' })).toHaveLength(2);
+  for (const node of cluster.nodes) {
+    const client = connect(addressOf(node, test.store.address.database));
+    const tokens = await listTokens(client, { account: 'revoked' }).finally(() => client.close());
+    expect(tokens.map(({ label, revoked }) => [label, revoked !== null])).toEqual([
+      ['of before', true],
+      ['of since', true],
+    ]);
+  }
+});
+
 it('a store of one machine is moved by copying what it has read, and everything adds up again', async () => {
   const accounts = Array.from({ length: 9 }, (_, n) => `moved-${n}`);
   const old = addressOf(test.store.address, `${test.store.address.database}_old`);
   await migrate(old);
   const single = connect(old);
-  const moved = connect(test.store.address);
   try {
     const lines = events(accounts, 900, 90_000);
     await load(single, lines, 50_000);
     oracle.load(lines);
     const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
-    await moved.command({
+    await test.store.command({
       query: `INSERT INTO events (${columns}) SELECT ${columns} FROM ${old.database}.events`,
     });
     for (const table of ['loads', 'load_chunks', 'rejected_rows', 'confirmations']) {
-      await moved.command({ query: `INSERT INTO ${table} SELECT * FROM ${old.database}.${table}` });
+      await test.store.command({ query: `INSERT INTO ${table} SELECT * FROM ${old.database}.${table}` });
     }
-    expect((await verifyRollups(moved, catalog)).differences).not.toEqual([]);
-    await rebuildRollups(moved, catalog);
-    expect((await verifyRollups(moved, catalog)).differences).toEqual([]);
+    expect((await verifyRollups(test.store, catalog)).differences).not.toEqual([]);
+    await rebuildRollups(test.store, catalog);
+    expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
     await expectRecount(service, oracle, accounts.slice(0, 3));
-    expect(await load(moved, lines, 50_000)).toMatchObject({ rows: 0, repeatedRows: 900 });
+    expect(await load(test.store, lines, 50_000)).toMatchObject({ rows: 0, repeatedRows: 900 });
     await single.command({ query: `DROP DATABASE ${old.database} SYNC` });
   } finally {
-    await Promise.all([single.close(), moved.close()]);
+    await single.close();
   }
 });

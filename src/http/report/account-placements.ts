@@ -18,13 +18,11 @@ export interface AccountPlacementsOptions {
  */
 export class AccountPlacements {
   readonly #store: Store;
-  readonly #onSeveralShards: Refreshed<ReadonlySet<string>>;
-  #replicated = false;
-  #cluster: NonNullable<ShardRouting['cluster']> | undefined;
+  readonly #placements: Refreshed<Placements | undefined>;
 
   constructor({ store, refreshMs: everyMs = refreshMs, ...options }: AccountPlacementsOptions) {
     this.#store = store;
-    this.#onSeveralShards = new Refreshed(() => accountsOnSeveralShards(store), {
+    this.#placements = new Refreshed(() => readPlacements(store), {
       everyMs,
       maxAgeMs: placementsMaxAgeMs,
       ...options,
@@ -34,37 +32,44 @@ export class AccountPlacements {
   /** Does nothing more on a single node. @throws when ClickHouse cannot be read */
   async start(): Promise<void> {
     this.stop();
-    const layout = await layoutOf(this.#store);
-    if (!layout) return;
-    this.#replicated = layout.replicated;
-    this.#cluster = {
-      shards: shardCount(layout.nodes),
-      home: homeShardExpression('{account:String}', layout.sharding),
-    };
-    await this.#onSeveralShards.start();
+    if (await layoutOf(this.#store)) await this.#placements.start();
   }
 
   stop(): void {
-    this.#onSeveralShards.stop();
+    this.#placements.stop();
   }
 
   /** Undefined on a single node. */
   routingOf(account: string): ShardRouting | undefined {
-    const { value, isCurrent } = this.#onSeveralShards;
+    const { value, isCurrent } = this.#placements;
     if (!value) return undefined;
-    return {
-      shards: isCurrent && !value.has(account) ? 'one' : 'all',
-      database: this.#store.address.database,
-      ...(this.#cluster && { cluster: this.#cluster }),
-      ...(this.#replicated && { replicated: true }),
-    };
+    const { onSeveralShards, routing } = value;
+    return { shards: isCurrent && !onSeveralShards.has(account) ? 'one' : 'all', ...routing };
   }
 }
 
-async function accountsOnSeveralShards(store: Store): Promise<ReadonlySet<string>> {
+interface Placements {
+  readonly onSeveralShards: ReadonlySet<string>;
+  /** The same for every account. */
+  readonly routing: Omit<ShardRouting, 'shards'>;
+}
+
+async function readPlacements(store: Store): Promise<Placements | undefined> {
+  const layout = await layoutOf(store);
+  if (!layout) return undefined;
   const accounts = await select<{ account: string }>(
     store,
     'SELECT account_id AS account FROM placements FINAL WHERE read_all',
   );
-  return new Set(accounts.map(({ account }) => account));
+  return {
+    onSeveralShards: new Set(accounts.map(({ account }) => account)),
+    routing: {
+      database: store.address.database,
+      cluster: {
+        shards: shardCount(layout.nodes),
+        home: homeShardExpression('{account:String}', layout.sharding),
+      },
+      ...(layout.replicated && { replicated: true }),
+    },
+  };
 }
