@@ -488,7 +488,7 @@ ENGINE = MergeTree
 PARTITION BY batch
 ORDER BY (chunk, line)
 TTL staged_at + toIntervalDay(1)
-SETTINGS min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000, default_compression_codec = 'NONE', index_granularity = 8192, non_replicated_deduplication_window = 10000;
+SETTINGS min_bytes_for_wide_part = 1000000000000, min_rows_for_wide_part = 1000000000000, default_compression_codec = 'NONE', index_granularity = 8192;
 
 CREATE TABLE load_chunks
 (

@@ -178,7 +178,7 @@ export class Sender {
       // Behind it what was held back is let go, and nobody would hear meanwhile that the count has failed.
       return await this.#stored(chunk, held);
     } finally {
-      // What cannot be dropped expires after a day. Held back again it is still there, once.
+      // What cannot be dropped expires after a day, and is dropped before the chunk is held back again.
       if (!this.holds) await dropStaged(store, [batch]).catch(() => {});
     }
   }
@@ -235,7 +235,9 @@ export class Sender {
       },
     };
     const insert = async () => {
-      if (table !== 'incoming_staging') await before();
+      // Left there by an attempt that was interrupted.
+      if (table === 'incoming_staging') await dropStaged(store, [held]);
+      else await before();
       await insertData(store, {
         ...statements[table],
         format: source.format,
@@ -244,10 +246,7 @@ export class Sender {
           ...{ chunk: id, loadTime, loadId, file, firstLine },
           ...(table === 'incoming_staging' && { batch: held }),
         },
-        settings: {
-          ...insertSettings(table === 'incoming_staging' ? held : token, loadId ? [loadId] : []),
-          ...source.settings,
-        },
+        settings: { ...insertSettings(token, loadId ? [loadId] : []), ...source.settings },
       });
     };
     const { inTurn } = this.#options;

@@ -15,6 +15,12 @@ export interface StagedCounts extends ChunkBalance, OddDays {}
 
 const held = 'batch = {batch:String}';
 const isEvent = '(empty(faults) AND NOT left_out)';
+/**
+ * An insert whose answer was lost may go on beside the one that comes in its place: each record counts once. A token would not
+ * do: a killed server can remember that of a part which it has lost.
+ */
+const once = (batches: string) =>
+  `(SELECT event_id, day, faults, left_out, batch FROM incoming_staging WHERE ${batches} LIMIT 1 BY batch, line)`;
 /** How many events a dry run shows. */
 const sampleRows = 5;
 
@@ -44,7 +50,7 @@ export async function stagedCounts(
 ): Promise<StagedCounts> {
   if (dedupe === undefined) return countedTogether(store, batch);
   const isNewEvent = `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))`;
-  const query = `SELECT ${counted}, ${isNewEvent} AS rows FROM incoming_staging WHERE ${held}`;
+  const query = `SELECT ${counted}, ${isNewEvent} AS rows FROM ${once(held)}`;
   const [row] = await select<Counted & { readonly rows: number }>(store, query, { batch, chunk: dedupe });
   if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
   const { good, ...counts } = row;
@@ -52,7 +58,7 @@ export async function stagedCounts(
 }
 
 const countedTogether = together<string, StagedCounts>(async (store, batches) => {
-  const query = `SELECT ${counted}, batch FROM incoming_staging WHERE batch IN {batches:Array(String)} GROUP BY batch`;
+  const query = `SELECT ${counted}, batch FROM ${once('batch IN {batches:Array(String)}')} GROUP BY batch`;
   const found = await select<Counted & { readonly batch: string }>(store, query, { batches });
   const none = { good: 0, rejectedRows: 0, leftOut: 0, future: 0, early: 0 };
   return batches.map((batch) => {
@@ -64,7 +70,7 @@ const countedTogether = together<string, StagedCounts>(async (store, batches) =>
 /** The first held-back rejected rows, in the order of the file. */
 export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {
   const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
-    WHERE ${held} AND notEmpty(faults) ORDER BY ${fileOrder('s.line')} LIMIT {max:UInt32}`;
+    WHERE ${held} AND notEmpty(faults) ORDER BY ${fileOrder('s.line')} LIMIT 1 BY s.line LIMIT {max:UInt32}`;
   return select<RejectedRow>(store, query, { batch, max });
 }
 
@@ -76,7 +82,7 @@ export async function stagedTimes(store: Store, batch: string, timezone: string)
 
 /** The first held-back events as a table for people; columns without a value are left out. */
 export async function stagedSample(store: Store, batch: string): Promise<string> {
-  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY ${fileOrder('s.line')} LIMIT ${sampleRows}`;
+  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY ${fileOrder('s.line')} LIMIT 1 BY s.line LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
     batch,
@@ -131,9 +137,9 @@ export async function sendStaged(
   const all = `SELECT ${columns} FROM incoming_staging WHERE ${held} AND chunk IN {chunks:Array(String)} AND NOT left_out`;
   const select =
     dedupe === undefined
-      ? all
+      ? `${all} ORDER BY chunk, line LIMIT 1 BY chunk, line`
       : `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
-         UNION ALL ${all} AND notEmpty(faults)`;
+         UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
     query: `INSERT INTO incoming (${columns}) ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
     query_params: { batch, chunks, chunk: dedupe ?? '' },

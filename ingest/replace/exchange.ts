@@ -150,7 +150,7 @@ async function exchangeEvents(
     for (const { chunk } of held) {
       await fill(
         `SELECT ${eventColumns.join(', ')}, chunk, toDateTime64({loadTime:String}, 6, 'UTC') FROM ${whole}incoming_staging AS s
-         WHERE batch = {batch:String} AND ${isHeldEvent}${here}`,
+         WHERE batch = {batch:String} AND ${isHeldEvent}${here} ORDER BY line LIMIT 1 BY line`,
         { holder: load.id, batch: heldBy(chunk.id, load.id), loadTime },
       );
     }

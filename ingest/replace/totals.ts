@@ -27,7 +27,9 @@ export async function compareTotals(store: Store, { sql, params }: Leaving): Pro
     return row;
   };
   const before = await ask(totals(`events AS t WHERE ${sql()}`));
-  const after = await ask(totals(`incoming_staging AS t WHERE ${isHeldEvent}`));
+  const after = await ask(
+    totals(`(SELECT * FROM incoming_staging WHERE ${isHeldEvent} LIMIT 1 BY chunk, line) AS t`),
+  );
   return (['events', ...amounts] as const).map((what) => ({
     what,
     before: before[what],

@@ -50,14 +50,10 @@ test.each([
     ndjson([...good, ...others.map((other) => event({ advertiser_id: account, ...other }))]),
   );
   let asked = 0;
-  hold = async ({ query, settings }) => {
-    if (!query.startsWith('INSERT INTO incoming_staging') || asked++ > 0) return;
-    // The attempt before it, whose answer was lost.
-    settings.delete('query');
-    const { url, user, password } = db.address;
-    const headers = { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password };
-    const answer = await fetch(`${url}/?${settings}`, { method: 'POST', headers, body: query });
-    expect(answer.status, await answer.text()).toBe(200);
+  hold = async ({ query }) => {
+    if (!query.includes('countIf(left_out)') || asked++ > 0) return;
+    // It went on in ClickHouse, beside the one that came in its place.
+    await db.store.command({ query: 'INSERT INTO incoming_staging SELECT * FROM incoming_staging' });
   };
   const { code, stdout, stderr } = await start([
     ...['ingest', 'events', '--json', option],

@@ -174,8 +174,8 @@ test.each(['alone', 'together', 'counted'] as const)(
 );
 
 test.each([
-  ['the insert is to be repeated late', 19, 25],
-  ['the load is told late what the engine is', 18, 22],
+  ['the insert is to be repeated late', 21, 27],
+  ['the load is told late what the engine is', 19, 23],
 ])(
   'an interrupted insert is not repeated when the engine may have forgotten what it has of it, which reports would have twice: %s',
   async (_, insert, late) => {

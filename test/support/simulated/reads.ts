@@ -122,7 +122,7 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
     /^SELECT toFloat64\(countIf\(notEmpty\(faults\)\)\) AS rejectedRows/,
     ({ tables }, { params }) =>
       list(params.batches).map((batch) => {
-        const rows = tables.staged.get(batch) ?? [];
+        const rows = tables.heldOnce(batch);
         const good = rows.filter(({ day }) => day !== undefined).length;
         return { rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0, batch };
       }),
@@ -130,7 +130,8 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   [
     /^SELECT toFloat64\(line\) AS line, faults FROM incoming_staging/,
     ({ tables }, { params }) =>
-      (tables.staged.get(String(params.batch)) ?? [])
+      tables
+        .heldOnce(String(params.batch))
         .filter(({ day }) => day === undefined)
         .map(({ line }) => ({ line, faults: [] })),
   ],

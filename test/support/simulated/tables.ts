@@ -90,7 +90,6 @@ export class Tables {
   readonly rejectedTokens = new Set<string>();
   readonly withdrawn = new Map<string, Set<string>>();
   readonly staged = new Map<string, StagedRow[]>();
-  readonly #stagedTokens = new Map<string, Set<string>>();
   /** Microseconds: before these tokens may be forgotten, and the engine was another process. */
   forgottenAt = -1;
   startedAt = -1;
@@ -145,17 +144,10 @@ export class Tables {
       .sort((a, b) => a.line - b.line);
   }
 
-  /** Holds back records in a batch, once under each token. */
-  hold(batch: string, token: string, rows: readonly StagedRow[]): void {
-    const tokens = this.#stagedTokens.get(batch) ?? new Set();
-    if (tokens.has(token)) return;
-    this.#stagedTokens.set(batch, tokens.add(token));
-    this.staged.set(batch, [...(this.staged.get(batch) ?? []), ...rows]);
-  }
-
-  letGo(batch: string): void {
-    this.staged.delete(batch);
-    this.#stagedTokens.delete(batch);
+  /** What is held back of a batch, each record once however often it was sent. */
+  heldOnce(batch: string): StagedRow[] {
+    const rows = this.staged.get(batch) ?? [];
+    return [...new Map(rows.map((row) => [`${row.chunk} ${row.line}`, row])).values()];
   }
 
   record(row: LedgerRow): void {

@@ -58,7 +58,9 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
     /^INSERT INTO incoming_staging \(/,
     ({ tables }, statement) => {
       const [, batch = String(statement.params.batch)] = /, '([^']+)' AS batch/.exec(statement.query) ?? [];
-      tables.hold(batch, String(statement.settings.insert_deduplication_token), judged(statement));
+      const held = tables.staged.get(batch) ?? [];
+      held.push(...judged(statement));
+      tables.staged.set(batch, held);
       return undefined;
     },
   ],
@@ -68,7 +70,7 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
       const { query, params, settings } = statement;
       const token = String(settings.insert_deduplication_token);
       if (!query.includes('FROM incoming_staging')) return tables.partsOf(judged(statement), token);
-      const held = tables.staged.get(String(params.batch)) ?? [];
+      const held = tables.heldOnce(String(params.batch));
       const rows = held.filter(({ chunk }) => list(params.chunks).includes(chunk));
       const isAnew = query.includes("now64(6, 'UTC') AS loaded_at");
       const stored = rows.map((row) => (isAnew ? { ...row, loadedAt: clock } : row));
@@ -78,7 +80,7 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
   [
     /^ALTER TABLE incoming_staging DROP PARTITION/,
     ({ tables }, { params }) => {
-      for (const batch of Object.values(params)) tables.letGo(String(batch));
+      for (const batch of Object.values(params)) tables.staged.delete(String(batch));
       return undefined;
     },
   ],
