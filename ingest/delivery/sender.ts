@@ -200,7 +200,8 @@ export class Sender {
   /** @throws {InputError} when more records are rejected than the limit admits */
   async #heldCounts(chunk: SendableChunk, batch: string): Promise<StagedCounts> {
     const { store, file, rejectLimit } = this.#options;
-    const held = await retrying(() => stagedCounts(store, batch, this.#deduped(chunk)), this.#retries);
+    const counting = { batch, records: chunk.rows, dedupe: this.#deduped(chunk) };
+    const held = await retrying(() => stagedCounts(store, counting), this.#retries);
     if (!rejectLimit || rejectLimit.admit(chunk.rows, held.rejectedRows)) return held;
     const rejects = await retrying(() => stagedRejects(store, batch, 5), this.#retries);
     throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);

@@ -15,12 +15,6 @@ export interface StagedCounts extends ChunkBalance, OddDays {}
 
 const held = 'batch = {batch:String}';
 const isEvent = '(empty(faults) AND NOT left_out)';
-/**
- * An insert whose answer was lost may go on beside the one that comes in its place: each record counts once. A token would not
- * do: a killed server can remember that of a part which it has lost.
- */
-const once = (batches: string) =>
-  `(SELECT event_id, day, faults, left_out, batch FROM incoming_staging WHERE ${batches} LIMIT 1 BY batch, line)`;
 /** How many events a dry run shows. */
 const sampleRows = 5;
 
@@ -42,23 +36,40 @@ const counted = `toFloat64(countIf(notEmpty(faults))) AS rejectedRows, toFloat64
   toFloat64(countIf(${isEvent} AND ${inFuture})) AS future, toFloat64(countIf(${isEvent} AND ${isEarly})) AS early`;
 type Counted = Omit<StagedCounts, 'rows' | 'duplicates'> & { readonly good: number };
 
-/** @param dedupe the chunk of the batch, if events whose id is present are left out */
-export async function stagedCounts(
-  store: Store,
-  batch: string,
-  dedupe: string | undefined,
-): Promise<StagedCounts> {
-  if (dedupe === undefined) return countedTogether(store, batch);
-  const isNewEvent = `toFloat64(uniqExactIf((event_id, day), ${isEvent} AND ${isNew}))`;
-  const query = `SELECT ${counted}, ${isNewEvent} AS rows FROM ${once(held)}`;
-  const [row] = await select<Counted & { readonly rows: number }>(store, query, { batch, chunk: dedupe });
+/** A chunk that is held back. */
+interface HeldChunk {
+  readonly batch: string;
+  /** That were cut. */
+  readonly records: number;
+  /** The chunk, if events whose id is present are left out. */
+  readonly dedupe: string | undefined;
+}
+
+export async function stagedCounts(store: Store, chunk: HeldChunk): Promise<StagedCounts> {
+  const { batch, records, dedupe } = chunk;
+  const counts = await (dedupe === undefined
+    ? countedTogether(store, batch)
+    : countedFrom(store, chunk, `incoming_staging WHERE ${held}`));
+  const { rows, duplicates, rejectedRows, leftOut } = counts;
+  if (rows + duplicates + rejectedRows + leftOut <= records) return counts;
+  // An insert whose answer was lost has gone on beside the one that came in its place. A token of theirs would not do: a
+  // killed server can remember that of a part which it has lost.
+  const once = `(SELECT event_id, day, faults, left_out FROM incoming_staging WHERE ${held} LIMIT 1 BY line)`;
+  return countedFrom(store, chunk, once);
+}
+
+async function countedFrom(store: Store, { batch, dedupe }: HeldChunk, from: string): Promise<StagedCounts> {
+  const isNewEvent = `uniqExactIf((event_id, day), ${isEvent} AND ${isNew})`;
+  const query = `SELECT ${counted}, ${dedupe === undefined ? 'good' : `toFloat64(${isNewEvent})`} AS rows FROM ${from}`;
+  const params = { batch, chunk: dedupe ?? '' };
+  const [row] = await select<Counted & { readonly rows: number }>(store, query, params);
   if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
   const { good, ...counts } = row;
   return { ...counts, duplicates: good - counts.rows };
 }
 
 const countedTogether = together<string, StagedCounts>(async (store, batches) => {
-  const query = `SELECT ${counted}, batch FROM ${once('batch IN {batches:Array(String)}')} GROUP BY batch`;
+  const query = `SELECT ${counted}, batch FROM incoming_staging WHERE batch IN {batches:Array(String)} GROUP BY batch`;
   const found = await select<Counted & { readonly batch: string }>(store, query, { batches });
   const none = { good: 0, rejectedRows: 0, leftOut: 0, future: 0, early: 0 };
   return batches.map((batch) => {
@@ -69,9 +80,12 @@ const countedTogether = together<string, StagedCounts>(async (store, batches) =>
 
 /** The first held-back rejected rows, in the order of the file. */
 export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {
-  const query = `SELECT toFloat64(line) AS line, faults FROM incoming_staging AS s
-    WHERE ${held} AND notEmpty(faults) ORDER BY ${fileOrder('s.line')} LIMIT 1 BY s.line LIMIT {max:UInt32}`;
-  return select<RejectedRow>(store, query, { batch, max });
+  // Twice as many: an insert whose answer was lost may have gone on beside the one that came in its place.
+  const query = `SELECT toFloat64(f.line) AS line, faults FROM (
+      SELECT line, faults FROM incoming_staging AS s WHERE ${held} AND notEmpty(faults)
+      ORDER BY ${fileOrder('s.line')} LIMIT {twice:UInt32}) AS f
+    ORDER BY ${fileOrder('f.line')} LIMIT 1 BY f.line LIMIT {max:UInt32}`;
+  return select<RejectedRow>(store, query, { batch, max, twice: 2 * max });
 }
 
 /** Whether some held-back event has another time than midnight. */
@@ -82,7 +96,7 @@ export async function stagedTimes(store: Store, batch: string, timezone: string)
 
 /** The first held-back events as a table for people; columns without a value are left out. */
 export async function stagedSample(store: Store, batch: string): Promise<string> {
-  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY ${fileOrder('s.line')} LIMIT 1 BY s.line LIMIT ${sampleRows}`;
+  const first = `SELECT * FROM incoming_staging AS s WHERE ${held} AND ${isEvent} ORDER BY ${fileOrder('s.line')} LIMIT ${sampleRows}`;
   const used = eventColumns.map((name) => `countIf(toString(${name}) NOT IN ('', '0', 'false')) AS ${name}`);
   const [counts] = await select<Record<string, string>>(store, `SELECT ${used.join(', ')} FROM (${first})`, {
     batch,

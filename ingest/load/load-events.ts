@@ -203,9 +203,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
       const judged = options.judged?.get(head) ?? [];
       const known = await knownChunks(readLedger, head);
       // What comes in the place of others is cut as the files before it were, whatever was loaded once.
-      return options.hold
-        ? [...judged.toSorted(firstCut), ...known]
-        : [...judged, ...known].sort(firstCut);
+      return options.hold ? [...judged.toSorted(firstCut), ...known] : [...judged, ...known].sort(firstCut);
     });
     const more = { ...options, file, key: reading.key, isPiece: reading.channel !== undefined, unchanged };
     const claims = claimChunks(chunks, readLedger, load, sender, more);

@@ -221,9 +221,10 @@ async function countedAnew(
   { chunk }: DeliveredChunk,
   dedupe: boolean,
 ): Promise<DeliveredChunk> {
-  const { id } = chunk;
-  const counting = () => stagedCounts(store, heldBy(id, load.id), dedupe ? id : undefined);
-  const { rows, rejectedRows, duplicates, leftOut } = await retrying(counting, retries);
+  const { id, rows: records } = chunk;
+  const counting = { batch: heldBy(id, load.id), records, dedupe: dedupe ? id : undefined };
+  const counts = await retrying(() => stagedCounts(store, counting), retries);
+  const { rows, rejectedRows, duplicates, leftOut } = counts;
   if (rows + rejectedRows + duplicates + leftOut !== chunk.rows)
     throw new LoadError('what was held back of a chunk has expired: run the same command again');
   return { chunk, rows, rejectedRows, duplicates, leftOut };

@@ -56,7 +56,10 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
             .sort()
             .at(-1),
         }))
-        .sort((a, b) => b.loaded - a.loaded || b.length - a.length || (a.first + a.chunk < b.first + b.chunk ? -1 : 1)),
+        .sort(
+          (a, b) =>
+            b.loaded - a.loaded || b.length - a.length || (a.first + a.chunk < b.first + b.chunk ? -1 : 1),
+        ),
   ],
   [
     /^WITH \(SELECT mapFromArrays/,
@@ -120,15 +123,18 @@ export const reads: readonly (readonly [RegExp, (server: State, asked: Asked) =>
   ],
   [
     /^SELECT toFloat64\(countIf\(notEmpty\(faults\)\)\) AS rejectedRows/,
-    ({ tables }, { params }) =>
-      list(params.batches).map((batch) => {
-        const rows = tables.heldOnce(batch);
+    ({ tables }, { query, params }) => {
+      const isOnce = query.includes(' LIMIT 1 BY line');
+      return list(params.batches ?? [params.batch]).map((batch) => {
+        const rows = isOnce ? tables.heldOnce(batch) : (tables.staged.get(batch) ?? []);
         const good = rows.filter(({ day }) => day !== undefined).length;
-        return { rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0, batch };
-      }),
+        const counts = { rejectedRows: rows.length - good, good, leftOut: 0, future: 0, early: 0 };
+        return isOnce ? { ...counts, rows: good } : { ...counts, batch };
+      });
+    },
   ],
   [
-    /^SELECT toFloat64\(line\) AS line, faults FROM incoming_staging/,
+    /^SELECT toFloat64\(f\.line\) AS line, faults FROM \(/,
     ({ tables }, { params }) =>
       tables
         .heldOnce(String(params.batch))
