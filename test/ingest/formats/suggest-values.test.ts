@@ -243,6 +243,15 @@ describe('numbers', () => {
     expect(fill_in).toHaveProperty('timezone');
   });
 
+  test('of an example without expressions: days and numbers that need some', async () => {
+    const header = 'Date;Ad unit;Ad requests;Impressions;Clicks;Estimated earnings (EUR)';
+    const rows = ['13.09.2026;a;9120;8841;61;1.020,63', '14.09.2026;a;9120;8841;61;20,50'];
+    expect((await suggested(table(header, rows))).expressions).toMatchObject({
+      event_time: "toDate(parseDateTimeOrNull({Date}, '%e.%c.%Y'))",
+      revenue: expect.stringContaining('{Estimated earnings (EUR)}'),
+    });
+  });
+
   test.each([
     [['$5.00', '€5.00'], 'several currencies, $ and €'],
     [['1.204', '3.100'], 'may be thousands or a fraction'],
