@@ -38,14 +38,14 @@ export async function knownExports(folder: string): Promise<KnownExport[]> {
 const withoutCurrency = (column: string) => column.replace(/\([A-Z]{3}\)/, '()');
 
 /** Columns that a mapping reads, without those it does not name. */
-function columnsOf({ map = {}, expressions = {}, where }: MappingText): string[] {
+export function columnsOf({ map = {}, expressions = {}, where }: MappingText): string[] {
   const texts = [...Object.values(expressions), ...(where === undefined ? [] : [where])];
   return [...new Set([...Object.values(map), ...texts.flatMap((text) => parseExpression(text).columns)])];
 }
 
 /**
  * The export whose columns the file has, with their names as they are in the file: they may name another currency. Of
- * several the one that reads most. A file with a last day that an example does not read may have records of several days.
+ * several the one that reads most.
  */
 export function recognise(
   all: readonly KnownExport[],
@@ -62,8 +62,7 @@ export function recognise(
         columns.find((each) => each === column) ??
         columns.find((each) => withoutCurrency(each) === withoutCurrency(column)),
     );
-    const isSpan = columns.some((column) => isLastDay(column) && !names.includes(column));
-    if (!sameWay || names.includes(undefined) || isSpan) return [];
+    if (!sameWay || names.includes(undefined)) return [];
     const renamed = new Map(wanted.map((column, n) => [column, names[n] ?? column]));
     return [{ file, mapping: renameColumns(mapping, renamed), reads: wanted.length }];
   });

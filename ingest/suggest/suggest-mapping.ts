@@ -3,6 +3,7 @@ import { parseExpression } from '../mapping/expression.ts';
 import type { Beginning, Layout } from './beginning.ts';
 import { dateShape, unknownDates } from './dates.ts';
 import {
+  columnsOf,
   fieldsByName,
   isLastDay,
   type KnownExport,
@@ -146,6 +147,26 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
     else reads.expressions[field] = shape.expression;
     reasons.push(`${field}: not as in the example${shape.reason ? `, ${shape.reason}` : ''}`);
   }
+  const valuesOf = (column: string) => rows.map((row) => row[columns.indexOf(column)] ?? '');
+  const [day = ''] = parseExpression(texts.event_time ?? '').columns;
+  const end = columns.find(
+    (column) =>
+      isLastDay(column) && !columnsOf(mapping).includes(column) && dateShape(column, valuesOf(column)),
+  );
+  if (end !== undefined) {
+    const days = valuesOf(day);
+    const isSameDay = valuesOf(end).every((value, n) => value === days[n] || !dateShape(end, [value]));
+    const time = reads.expressions.event_time ?? `{${day}}`;
+    if (!isSameDay)
+      open.event_time = `${day} or ${end} may be event_time: ${wayOfDays([day, end], valuesOf)}`;
+    delete reads.map.event_time;
+    delete reads.expressions.event_time;
+    if (open.event_time === undefined) {
+      // A later record may span several days; it gets no time and is rejected.
+      reads.expressions.event_time = `if({${day}} = {${end}}, ${time}, NULL)`;
+      reasons.push(`event_time: not as in the example, where ${end} is the same day`);
+    }
+  }
   return {
     mapping: {
       ...layout,
@@ -157,6 +178,15 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
     reasons: [`the columns are those of examples/${file}; days and numbers are read as there`, ...reasons],
     doubtful,
   };
+}
+
+/** How an event's time is read from one of these columns, as they are written. */
+function wayOfDays(columns: readonly string[], valuesOf: (column: string) => readonly string[]): string {
+  const ways = columns.map((column) => {
+    const { expression, asks } = dateShape(column, valuesOf(column)) ?? {};
+    return `${expression ?? `{${column}}`}${asks ? ' with --timezone' : ''}`;
+  });
+  return `in expressions ${ways.join(' or ')}`;
 }
 
 /** An expression that does more than to read what is written. */
@@ -293,9 +323,9 @@ class Draft {
     if (day === undefined || (this.#partsOfDay().includes(day) && !dateShape(day, values)))
       this.#fillIn.event_time = this.#noDay();
     else if (end !== undefined && !isSpan)
-      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${this.#wayOfDays(times)}`;
+      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.#valuesOf(column))}`;
     else if (!isSpan && ofSeveralDays.test(day))
-      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day, or ${this.#wayOfDays([day])}`;
+      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day, or ${wayOfDays([day], () => values)}`;
     else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
@@ -304,14 +334,6 @@ class Draft {
       const { others = [] } = dateShape(day, values) ?? {};
       this.#leaveOutTotals(day, others);
     }
-  }
-
-  #wayOfDays(columns: readonly string[]): string {
-    const ways = columns.map((column) => {
-      const { expression, asks } = dateShape(column, this.#valuesOf(column)) ?? {};
-      return `${expression ?? `{${column}}`}${asks ? ' with --timezone' : ''}`;
-    });
-    return `in expressions ${ways.join(' or ')}`;
   }
 
   /** Columns of the year, the month and the day of a date, or none. */

@@ -198,15 +198,27 @@ describe('a file of no known platform', () => {
     expect(map).toEqual({ campaign_id: 'Campaign ID', referrals: 'Clicks' });
   });
 
-  test('an export with a last day that its example does not read asks for the day', async () => {
+  test.each([
+    ['a last day', 'Until', () => '2026-12-31', undefined],
+    ['the end of a campaign that has none', 'End date', () => '--', '{Day}'],
+    ['receivers', 'To', () => 'anna@example.com', '{Day}'],
+    ['the same day again', 'End date', (day: string) => day, 'if({Day} = {End date}, {Day}, NULL)'],
+  ])('an export with a column that its example does not read: %s', async (_, name, cellOn, time) => {
     const example = await readFile('examples/google-ads.csv', 'utf8');
     const lines = example.trim().split('\n');
     const header = lines.findIndex((line) => line.includes(',Day,'));
-    const weekly = lines.map((line, n) =>
-      n < header ? line : `${line},${n === header ? 'Until' : '2026-12-31'}`,
-    );
-    const { fill_in } = await suggestionOf('google-ads.csv', weekly.join('\n'));
-    expect(fill_in).toMatchObject({ event_time: expect.stringContaining('Day or Until may be event_time') });
+    const more = lines.map((line, n) => {
+      if (n < header) return line;
+      return `${line},${n === header ? name : cellOn(/\d{4}-\d\d-\d\d/.exec(line)?.[0] ?? '--')}`;
+    });
+    const { fill_in, where, map, expressions } = await suggestionOf('google-ads.csv', more.join('\n'));
+    const { event_time, ...others } = expressions ?? {};
+    // All else is read as in the example.
+    const known = JSON.parse(await readFile('examples/google-ads.json', 'utf8'));
+    expect([where, others]).toEqual([known.where, known.expressions]);
+    expect(event_time ?? (map?.event_time && `{${map.event_time}}`)).toBe(time);
+    const question = 'Day or Until may be event_time: in expressions {Day} or {Until}';
+    expect(fill_in).toEqual({ advertiser_id: ask, ...(time === undefined && { event_time: question }) });
   });
 
   test('a day beside the last day of its campaign or a time of change is the day', async () => {
