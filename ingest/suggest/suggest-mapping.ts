@@ -314,7 +314,10 @@ class Draft {
     const dated = this.#columns.filter(
       (column) => !used.has(column) && !holdsIds(column) && dateShape(column, this.#valuesOf(column)),
     );
-    const times = this.#times.length > 0 ? [...new Set([...this.#times, ...dated.filter(isLastDay)])] : dated;
+    const named = this.#times.includes('event_time')
+      ? ['event_time']
+      : [...new Set([...this.#times, ...dated.filter(isLastDay)])];
+    const times = this.#times.length > 0 ? named : dated;
     const [day, end, ...more] = times;
     const values = day === undefined ? [] : this.#valuesOf(day);
     const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);

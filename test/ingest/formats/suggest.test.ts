@@ -198,6 +198,13 @@ describe('a file of no known platform', () => {
     expect(map).toEqual({ campaign_id: 'Campaign ID', referrals: 'Clicks' });
   });
 
+  test('a log of sessions that has event_time is read by it, whatever other times it has', async () => {
+    const times = '2026-09-01T10:00:00Z,2026-09-01T10:05:00Z';
+    const text = `event_time,end_time,Campaign ID,Clicks\n${times},c1,5\n`;
+    const { fill_in, map } = await suggestionOf('sessions.csv', text);
+    expect([fill_in, map]).toEqual([account, expect.objectContaining({ event_time: 'event_time' })]);
+  });
+
   test.each([
     ['a last day', 'Until', () => '2026-12-31', undefined],
     ['the end of a campaign that has none', 'End date', () => '--', '{Day}'],
