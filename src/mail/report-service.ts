@@ -151,7 +151,10 @@ export class ReportService {
     const answer = await patientFetch(this.#url + link, { method, signal: AbortSignal.timeout(answerMs) });
     if (answer.ok) return answer;
     const { detail = '' } = await answer.json().then(Object, () => ({}));
-    throw new Error(`the service of reports answered ${answer.status}${detail && `: ${detail}`}`);
+    // Not the whole address: it may open the report.
+    const [leadsTo] = /^https?:\/\/[^/?#]+/.exec(answer.headers.get('location') ?? '') ?? [];
+    const why = leadsTo === undefined ? detail : `SERVICE_URL leads to ${leadsTo}`;
+    throw new Error(`the service of reports answered ${answer.status}${why && `: ${why}`}`);
   }
 }
 

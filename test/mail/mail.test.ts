@@ -232,6 +232,18 @@ test('a service of reports that cannot be reached is named', async () => {
   expect(said.join('\n')).toContain('connect ECONNREFUSED 127.0.0.1:1');
 });
 
+test('a SERVICE_URL that redirects is named with where it leads to, without the link', async () => {
+  const proxy = createServer((request, response) => {
+    response.writeHead(301, { location: `https://reports.example.com${request.url}` }).end();
+  });
+  proxies.push(proxy);
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  await scheduled();
+  const { port } = proxy.address() as AddressInfo;
+  expect(await look(at6, { serviceUrl: `http://127.0.0.1:${port}` })).toBe(1);
+  expect(said.join('\n')).toMatch(/answered 301: SERVICE_URL leads to https:\/\/reports\.example\.com(?!\/)/);
+});
+
 test('a report that cannot be read keeps no other one waiting, and is tried again', async () => {
   const wrong = await scheduled({ body: { metrics: ['clicks'] } });
   const right = await scheduled();
