@@ -328,7 +328,7 @@ class Draft {
     else if (end !== undefined && !isSpan)
       this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.#valuesOf(column))}`;
     else if (!isSpan && ofSeveralDays.test(day))
-      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day, or ${wayOfDays([day], () => values)}`;
+      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day. If each record is of one day, give it ${wayOfDays([day], () => values)}`;
     else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;

@@ -190,7 +190,7 @@ describe('a file of no known platform', () => {
     ['Day,Last day', '2026-10-05,2026-10-11', 'Day or Last day may be event_time'],
     ['Week', '2026-10-05', 'a record of Week may be of several days'],
     ['segments.month', '2026-10-01', 'a record of segments.month may be of several days'],
-    ['Quartal', '01.10.2026', "or in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
+    ['Quartal', '01.10.2026', "give it in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
   ])('a report whose records are of several days asks for the day: %s', async (columns, days, question) => {
     const text = `${columns},Campaign ID,Clicks\n${days},c1,5\n`;
     const { fill_in, map } = await suggestionOf('several.csv', text);
