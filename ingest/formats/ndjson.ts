@@ -106,12 +106,12 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     if (!member || !exact.has(name)) return member?.text;
     return `if(${member.isLong}, ${member.digits}, ${member.text})`;
   };
-  // Digits of another member would be a wrong amount: what is no number has the record rejected.
+  // Digits of another member would be a wrong amount or id. With a NUL it is neither a number nor text: the record is rejected.
   const givenText: ColumnText = (name) => {
     const member = members.get(name);
     if (!member || !exact.has(name)) return member?.text;
     const { isLong, losesDigits, digits, text } = member;
-    return `multiIf(NOT ${isLong}, ${text}, ${losesDigits}, concat(${text}, '?'), ${digits})`;
+    return `multiIf(NOT ${isLong}, ${text}, ${losesDigits}, concat(${text}, '\\0'), ${digits})`;
   };
   const computed = [...members.values()].flatMap((member) => [
     ...member.computed,

@@ -253,6 +253,23 @@ describe('members of members', () => {
     });
   });
 
+  test('an id of an expression is made of the digits of its own member, and of no other of that name', async () => {
+    const file = await inFile({
+      map: { event_time: 'ts', impressions: 'imp' },
+      expressions: { creative_id: "concat('u', {made.at})" },
+    });
+    const text = [
+      '{"ts":1767225600123,"imp":1,"made":{"at":1767225600.123}}',
+      '{"ts":1767225600123,"imp":2,"at":5,"made":{"at":1767225600.123}}',
+      '',
+    ].join('\n');
+    expect(await load(text, { ...file, ignoreUnknown: true })).toEqual({
+      events: [[1, 'u1767225600.123', '0', 'unknown']],
+      rejected: [expect.stringContaining('2 creative_id cannot be computed from {made.at} as valid UTF-8')],
+      leftOut: 0,
+    });
+  });
+
   test('a long number in a list is not taken for nothing in an expression', async () => {
     const file = await inFile({ expressions: { spend: '{costs.0} * 1' } });
     const costs = lines(nested(1, { costs: [0.5] }), nested(2, { costs: [12.340000000000002] }));
