@@ -81,7 +81,7 @@ export function rulesOfExpression(
   if (!isText) return rulesOf(name, expression, `b_${name}`);
   // Functions of bytes cut characters in two, or make any bytes. A record has room for 64 rules: this is none of its own.
   const noText = `(b_${name} OR NOT isValidUTF8(e_${name}) OR position(e_${name}, '\\0') > 0)`;
-  return rulesOf(name, expression, noText, ' as valid UTF-8 without NUL');
+  return rulesOf(name, expression, noText, ', or comes to text that is not valid UTF-8 or has a NUL');
 }
 
 /** A condition without a result leaves nothing out: its record is rejected, also one that gives it nothing. */
@@ -94,14 +94,14 @@ export function conditionOf(name: string, expression: CheckedExpression): Condit
   };
 }
 
-function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult: string, as = ''): Rule[] {
+function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult: string, or = ''): Rule[] {
   return [
     ...(numbers.length > 0
       ? [{ broken: `n_${name}`, reason: `must be computed from numbers, and ${oneOf(numbers)} is no number` }]
       : []),
     {
       broken: `${noResult} AND NOT n_${name}`,
-      reason: `cannot be computed from ${columns.map(textName).join(', ')}${as}`,
+      reason: `cannot be computed from ${columns.map(textName).join(', ')}${or}`,
     },
   ];
 }

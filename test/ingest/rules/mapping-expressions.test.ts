@@ -112,11 +112,21 @@ describe('expressions', () => {
       expect(events).toEqual([[2]]);
       expect(rejected).toEqual([
         expect.stringMatching(
-          `^${line} ${field} cannot be computed from {\\w+} as valid UTF-8 without NUL, not "a`,
+          `^${line} ${field} cannot be computed from {\\w+}, or comes to text that is not valid UTF-8 or has a NUL, not "a`,
         ),
       ]);
     },
   );
+
+  test('a text without a result rejects its record, with a reason that says so', async () => {
+    const expressions = { creative_id: "nullIf({Name}, 'none')" };
+    const text = 'Day,Name,impressions\n2026-03-01,a,1\n2026-03-01,none,1\n';
+    const { events, rejected } = await computed(expressions, text, 'creative_id');
+    expect(events).toEqual([['a']]);
+    expect(rejected).toEqual([
+      '3 creative_id cannot be computed from {Name}, or comes to text that is not valid UTF-8 or has a NUL',
+    ]);
+  });
 
   test('a column that is called {so} stands in two pairs of braces', async () => {
     const text = 'Day,{Kind},impressions\n2026-03-01,MOBILE,1\n';
