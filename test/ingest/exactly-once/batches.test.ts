@@ -1,5 +1,4 @@
 import { rename } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
@@ -83,6 +82,17 @@ const whole = async (events: number) => {
   expect(await select(db.store, rejected, { account })).toEqual([{ rows: events / 20 }]);
 };
 
+/** Within a second of its definition nothing that a table remembers is relied on. */
+const tableIsOld = () =>
+  vi.waitFor(
+    async () => {
+      const query = `SELECT now64(3) > max(metadata_modification_time) + INTERVAL 1 SECOND AS old
+        FROM system.tables WHERE database = currentDatabase() AND name = 'events'`;
+      expect(await select(db.store, query)).toEqual([{ old: 1 }]);
+    },
+    { timeout: 10_000, interval: 100 },
+  );
+
 const batchesOf = `SELECT toUInt32(uniqExact(batch)) AS batches, toUInt32(uniqExact(chunk)) AS chunks
   FROM incoming_staging WHERE advertiser_id = {account:String}`;
 
@@ -102,8 +112,7 @@ test('small files are stored in a few statements, and nothing is held back after
 
 test('small files of a batch that was not stored are sent again in a few statements', async () => {
   const paths = await filesOf(30);
-  // Within a second of its creation nothing that a table remembers is relied on.
-  await delay(2_000);
+  await tableIsOld();
   await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
   const { store, statements } = counting();
   expect(await load(store, ...paths)).toEqual(
@@ -167,7 +176,9 @@ const failing = async (paths: readonly string[], options: Partial<FileLoadOption
 describe('of small files that are stored together one that ClickHouse refuses fails alone', () => {
   const refusing = async (work: () => Promise<void>) => {
     await onEveryShard(db, `ALTER TABLE events ADD CONSTRAINT for_test CHECK campaign_id != '1'`);
-    await work().finally(() => onEveryShard(db, 'ALTER TABLE events DROP CONSTRAINT for_test'));
+    await tableIsOld()
+      .then(work)
+      .finally(() => onEveryShard(db, 'ALTER TABLE events DROP CONSTRAINT for_test'));
   };
   const refused = expect.stringMatching(/1\.ndjson: ClickHouse failed: .*for_test/);
 
@@ -184,11 +195,15 @@ describe('of small files that are stored together one that ClickHouse refuses fa
 
   test('when what another command has left is stored again, whichever files come', async () => {
     const paths = await filesOf(4);
-    await delay(2_000);
-    await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
     await refusing(async () => {
-      expect(await load(db.store, paths[0] ?? '')).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
-      await whole(20);
+      await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
+      const { store, statements } = counting();
+      expect(await load(store, paths[0] ?? '')).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+      // The batch, which is refused, and then the chunk by itself.
+      expect(statements.filter((query) => query.startsWith('INSERT INTO incoming '))).toHaveLength(2);
+      // What the batch has rejected of the other files is there until they come.
+      expect(await counted()).toBe(20);
+      expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
       expect(await failing(paths)).toEqual([refused]);
       await whole(60);
     });
@@ -241,6 +256,7 @@ test.each([
   ['was stored, and is not held back any more', 'after', false],
 ] as const)('a batch that %s is completed file by file', async (_, when, heldBack) => {
   const [first = '', second = '', third = ''] = await filesOf(3);
+  await tableIsOld();
   await expect(load(breaking(when), first, second, third)).rejects.toThrow('broken by the test');
   const [held] = await select<{ chunks: number }>(db.store, batchesOf, { account });
   expect(held?.chunks).toBeGreaterThan(0);
