@@ -198,7 +198,6 @@ async function mend(
           new LoadError('ClickHouse does not have all of a chunk: run the same command again'),
         );
       own = own.filter(({ load }) => !failures.has(load));
-      broken = [];
     }
     await recordDaysChanged(ledger, ids);
     // While it was silent another may have taken a chunk over, and would find it loaded by this one.

@@ -1,4 +1,5 @@
 import { rename } from 'node:fs/promises';
+import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, test, vi } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
 import { type Store, select } from '../../../clickhouse/client.ts';
@@ -163,6 +164,36 @@ test('of small files that are mended in one turn one that cannot be mended fails
   );
   for (const { rows, repeatedRows } of await load(db.store, ...paths)) expect(rows + repeatedRows).toBe(20);
   await whole(100);
+});
+
+test.each([
+  ['is refused', /refused by the test/],
+  ['loses some of it', /does not have all of a chunk/],
+] as const)('a mend whose last attempt %s leaves nothing of the chunk in reports', async (how, message) => {
+  const [path = '', other = ''] = await filesOf(2);
+  await expect(load(breaking('before'), path, other)).rejects.toThrow('broken by the test');
+  await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
+  let attempts = 0;
+  const store: Store = Object.create(db.store);
+  store.command = async (params) => {
+    if (!/^INSERT INTO incoming .* FROM incoming_staging/s.test(params.query))
+      return db.store.command(params);
+    if (++attempts < 5) return db.store.command({ query: 'SELECT 1' });
+    const answer = await db.store.command(params);
+    if (how === 'is refused')
+      throw new ClickHouseError({
+        message: 'refused by the test',
+        code: '469',
+        type: 'VIOLATED_CONSTRAINT',
+      });
+    await onEveryShard(db, `DELETE FROM events WHERE advertiser_id = '${account}' AND spend = 0.5`);
+    return answer;
+  };
+  await expect(load(store, path)).rejects.toThrow(message);
+  expect(attempts).toBe(5);
+  expect(await counted()).toBe(0);
+  expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
+  expect(await load(db.store, path)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
 });
 
 /** Loads files and tells of those that failed. */
