@@ -79,7 +79,7 @@ export function rulesOfExpression(
   isText: boolean,
 ): readonly Rule[] {
   if (!isText) return rulesOf(name, expression, `b_${name}`);
-  // Functions of bytes cut characters in two, or make any bytes. A record has room for 64 rules: this is none of its own.
+  // Functions of bytes cut characters in two, or make any bytes. A record has room for 64 rules, so this is part of one.
   const noText = `(b_${name} OR NOT isValidUTF8(e_${name}) OR position(e_${name}, '\\0') > 0)`;
   return rulesOf(name, expression, noText, ', or comes to text that is not valid UTF-8 or has a NUL');
 }

@@ -36,8 +36,8 @@ export const noteFollowed = together<FollowedFile, void>(async (store, files) =>
 /**
  * Of some files those that are not known to be loaded in this version, in the order of their names. What can be unloaded does
  * not count as known where it was looked at before the last unload, nor shortly after it: servers have clocks of their own.
- * Nor does an object of it that was written anew with the same bytes, which count once: so what is older than all that was
- * found need not be read, such as the past of one place between the names of two.
+ * An object of it that was written anew with the same bytes may be read once more, and counts once. So what is older than all
+ * that was found is not asked for: the past of one place may lie between the names of two.
  */
 export async function notFollowed<File extends FoundFile & { readonly modified: Date }>(
   store: Store,
