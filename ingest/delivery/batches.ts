@@ -176,7 +176,7 @@ function* recordsOf(members: readonly BatchedChunk[]): Generator<Buffer> {
   for (const [n, { bundled }] of members.entries()) yield* bundled.records(BigInt(n) << BigInt(lineBits));
 }
 
-/** One of them may be the reason, or that they are many. */
+/** ClickHouse may have refused all of them because of one, or because together they need too much memory. */
 function eachByItself(error: unknown): never {
   throw isRefusal(error) ? new NotRepeatable() : error;
 }

@@ -39,12 +39,13 @@ type Counted = Omit<StagedCounts, 'rows' | 'duplicates'> & { readonly good: numb
 /** A chunk that is held back. */
 interface HeldChunk {
   readonly batch: string;
-  /** That were cut. */
+  /** How many were cut. */
   readonly records: number;
-  /** The chunk, if events whose id is present are left out. */
+  /** Its name, if events whose id is present are left out. */
   readonly dedupe: string | undefined;
 }
 
+/** Counts what is held back of a chunk, each record once. */
 export async function stagedCounts(store: Store, chunk: HeldChunk): Promise<StagedCounts> {
   const { batch, records, dedupe } = chunk;
   const counts = await (dedupe === undefined

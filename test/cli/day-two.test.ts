@@ -107,7 +107,7 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   [
     'a replay fails',
     { failing: { files: 1, file: 'replay of 20261122120000-ab12', load: '7', times: 1, error: '' } },
-    /^adtally replay 20261122120000-ab12 FILE, with its corrected rows: it failed once; adtally unload 7 takes back /,
+    /^run adtally replay 20261122120000-ab12 FILE, with its corrected rows: it failed once; adtally unload 7 takes back /,
   ],
   [
     'a load hangs',

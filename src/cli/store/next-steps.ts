@@ -59,7 +59,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
   return [
     ...(failing.files > 0
       ? [
-          `${replayed ? replayAgain(replayed) : `load ${failing.file} again`}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `${replayed ? `run ${replayAgain(replayed)}` : `load ${failing.file} again`}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
