@@ -128,6 +128,14 @@ export async function holdNext(
     release = resolve;
   });
   let held: Request | undefined;
+  // `finished()` of its response waits for ever where the page breaks it off while it is answered.
+  const ended = new Promise<void>((resolve) => {
+    const end = (request: Request) => {
+      if (request === held) resolve();
+    };
+    page.on('requestfinished', end);
+    page.on('requestfailed', end);
+  });
   await page.route(url, async (route) => {
     if (held || !isIt(route.request())) return route.fallback();
     held = route.request();
@@ -140,7 +148,7 @@ export async function holdNext(
   await expect.poll(() => held !== undefined, { timeout: 20_000 }).toBe(true);
   return async () => {
     release();
-    await (await held?.response())?.finished();
+    await ended;
     await page.evaluate(() => new Promise((resolve) => setTimeout(() => requestAnimationFrame(resolve))));
   };
 }

@@ -93,9 +93,10 @@ test('null means not given for every field, as in the body of the endpoint', asy
   const { call } = await toolsOf('advertiser');
   const fields = ['filters', 'metrics', 'order_by', 'limit', 'totals', 'ids', 'time_grain', 'compare_to'];
   const nothing = Object.fromEntries(fields.map((field) => [field, null]));
+  const rowsOf = ({ text }: { text: string }) => JSON.parse(text).result.rows;
   const told = await call('report', { report: 'campaigns', ...march, ...nothing });
-  expect(told).toEqual(await call('report', { report: 'campaigns', ...march }));
-  expect(told.isError).toBe(false);
+  expect(told.isError, told.text).toBe(false);
+  expect(rowsOf(told)).toEqual(rowsOf(await call('report', { report: 'campaigns', ...march })));
 });
 
 describe('a report of more rows than a model reads', () => {
