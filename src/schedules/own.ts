@@ -55,17 +55,24 @@ export class OwnSchedules {
     const made = scheduleOf(given, { account, madeBy });
     return this.#change(async (write) => {
       const schedule = { ...made, token: await this.#lasting(owner) };
-      const own = (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
-      const same = own.find((each) =>
-        isDeepStrictEqual(each, { ...schedule, id: each.id, since: each.since }),
-      );
-      if (same) return { id: same.id };
-      if (own.length >= mostSchedules)
-        throw new InvalidRequest(undefined, `an account has ${mostSchedules} schedules at most; remove one`);
-      if (new Set([...own, schedule].flatMap(({ to }) => to)).size > mostRecipients)
-        throw new InvalidRequest('to', `makes more than ${mostRecipients} recipients of this account`);
-      await write(schedule);
-      return { id: schedule.id };
+      const listOwn = async () => (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
+      const isSame = (each: Schedule) =>
+        isDeepStrictEqual(each, { ...schedule, id: each.id, since: each.since });
+      const own = await listOwn();
+      if (!own.some(isSame)) {
+        if (own.length >= mostSchedules)
+          throw new InvalidRequest(
+            undefined,
+            `an account has ${mostSchedules} schedules at most; remove one`,
+          );
+        if (new Set([...own, schedule].flatMap(({ to }) => to)).size > mostRecipients)
+          throw new InvalidRequest('to', `makes more than ${mostRecipients} recipients of this account`);
+        await write(schedule);
+      }
+      // Another process may have made one at the same moment: whichever looks last sees both.
+      const [first = schedule, ...more] = (await listOwn()).filter(isSame);
+      for (const each of more) await write({ ...each, state: 'removed' });
+      return { id: first.id };
     });
   }
 

@@ -21,6 +21,7 @@ import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const service = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' });
+const second = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' });
 const without = useService(db, { LINK_SECRET: linkSecret });
 const mailServer = useMailServer();
 const { look, scheduled } = useMails(db, service, mailServer);
@@ -267,6 +268,23 @@ test('a schedule that is asked for again, because the answer was lost, is there 
   expect(other.id).not.toBe(first.id);
   await change('again', 'pause', { schedule: first.id });
   expect([first.id, other.id]).not.toContain((await change('again', 'create', body)).id);
+});
+
+test('a schedule that two services are asked for at once is there once', async () => {
+  const body = JSON.stringify({ ...daily, at: '09:00' });
+  const headers = {
+    authorization: `Bearer ${await service.token('both')}`,
+    'content-type': 'application/json',
+  };
+  for (let round = 1; round <= 3; round++) {
+    const asked = [service, second].map(({ url }) =>
+      fetch(`${url}/v1/schedule/create`, { method: 'POST', headers, body }),
+    );
+    for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
+    const [{ id }, ...more] = await listOf('both');
+    expect(more).toEqual([]);
+    await change('both', 'remove', { schedule: id });
+  }
 });
 
 test('an account that has had 50 strangers asked in vain can have no more asked', async () => {
