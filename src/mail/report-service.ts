@@ -47,7 +47,8 @@ export interface Asked {
 const rowsInMail = 10;
 /** More make a mail that servers refuse: 100,000 rows are some 10 MB of CSV, 5 of a workbook. */
 const mostRowsOfFile = 100_000;
-const answerMs = 600_000;
+/** In all, for text and file of a mail: a service lets one report take an hour at most. A mail under way is waited for longer. */
+const answerMs = 3_600_000;
 const weekMs = 7 * 86_400_000;
 
 /** Asks the service of reports over HTTP as anybody can who has a link, so that its limits and its gate apply. */
@@ -68,12 +69,12 @@ export class ReportService {
     return this.#fileLink(asked, weekMs);
   }
 
-  async summary(asked: Asked): Promise<Summary> {
+  async summary(asked: Asked, signal = AbortSignal.timeout(answerMs)): Promise<Summary> {
     const { report, body } = asked.schedule;
     const newest = { order_by: [{ field: 'start_time', direction: 'desc' }], limit: 1 };
     const [last, answer] = await Promise.all([
-      this.#ask(this.#link(asked, `${report.split('/')[0]}/date.csv`, newest)),
-      this.#ask(this.#topLink(asked)),
+      this.#ask(this.#link(asked, `${report.split('/')[0]}/date.csv`, newest), signal),
+      this.#ask(this.#topLink(asked), signal),
     ]);
     const [, lastRow] = cells(await last.text());
     const [columns = [], ...rows] = cells(await answer.text());
@@ -100,10 +101,11 @@ export class ReportService {
    * @throws where the report changes each time
    */
   async report(asked: Asked): Promise<{ summary: Summary; file?: ReportFile }> {
+    const signal = AbortSignal.timeout(answerMs);
     for (let attempt = 1; attempt <= 5; attempt++) {
-      const summary = await this.summary(asked);
+      const summary = await this.summary(asked, signal);
       if (Number(summary.rowCount) > mostRowsOfFile) return { summary };
-      const answer = await this.#ask(this.#fileLink(asked));
+      const answer = await this.#ask(this.#fileLink(asked), signal);
       if (!answer.body) throw new Error('the service of reports answered without a file');
       const content = Readable.fromWeb(answer.body as ReadableStream<Uint8Array>);
       // It may break off before it is read; whoever reads it is told.
@@ -112,7 +114,7 @@ export class ReportService {
         /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? [];
       const type = answer.headers.get('content-type') ?? 'application/octet-stream';
       await delay(this.#trustMs);
-      const now = await this.#ask(this.#topLink(asked), 'HEAD').catch((error: unknown) => {
+      const now = await this.#ask(this.#topLink(asked), signal, 'HEAD').catch((error: unknown) => {
         content.destroy();
         throw error;
       });
@@ -147,8 +149,8 @@ export class ReportService {
     return link;
   }
 
-  async #ask(link: string, method = 'GET'): Promise<Response> {
-    const answer = await patientFetch(this.#url + link, { method, signal: AbortSignal.timeout(answerMs) });
+  async #ask(link: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
+    const answer = await patientFetch(this.#url + link, { method, signal });
     if (answer.ok) return answer;
     const { detail = '' } = await answer.json().then(Object, () => ({}));
     // Not the whole address: it may open the report.

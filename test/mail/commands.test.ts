@@ -108,7 +108,7 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
   expect(await run('mail', '--again', id)).toMatchObject({ code: 0, stderr: '' });
   expect(mailServer.mails).toHaveLength(1);
   await db.store.command({
-    query: 'ALTER TABLE mails UPDATE at = at - INTERVAL 30 MINUTE WHERE 1',
+    query: 'ALTER TABLE mails UPDATE at = at - INTERVAL 90 MINUTE WHERE 1',
     clickhouse_settings: { mutations_sync: '2' },
   });
   expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 1 });

@@ -215,14 +215,30 @@ test('a mail server has ten minutes to say that it has the mail', async () => {
   }
 });
 
-test('a report for a mail may take longer than the 300 s after which fetch gives up', async () => {
-  await scheduled();
+test('text and file of a mail may take an hour together, and a sender that died is waited for longer', async () => {
+  const schedule = await scheduled();
   const fetched = vi.spyOn(globalThis, 'fetch');
+  const times = vi.spyOn(AbortSignal, 'timeout');
   try {
     expect(await look(at6)).toBe(0);
+    // That of Node gives up after 300 s.
     expect(fetched).not.toHaveBeenCalled();
+    expect(times.mock.calls).toEqual([[3_600_000]]);
   } finally {
     fetched.mockRestore();
+    times.mockRestore();
+  }
+  await db.store.command({
+    query: "ALTER TABLE mails UPDATE state = 'taken' WHERE schedule = {id:String}",
+    query_params: { id: schedule.id },
+    clickhouse_settings: { mutations_sync: '2' },
+  });
+  for (const [at, mails] of [
+    ['2026-03-02T07:15:00Z', 1],
+    ['2026-03-02T07:30:00Z', 2],
+  ] as const) {
+    await look(at, { again: schedule.id });
+    expect(mailServer.mails).toHaveLength(mails);
   }
 });
 
