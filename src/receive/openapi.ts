@@ -1,5 +1,7 @@
 import { formats } from '../../ingest/formats/formats.ts';
 import { runningVersion } from '../config/version.ts';
+import { challenge } from '../http/access/authentication.ts';
+import { headerRefs } from '../http/openapi/messages.ts';
 import type { OpenApiDocument, ResponseObject } from '../http/openapi/model.ts';
 import { schemaOf } from '../http/openapi/schemas.ts';
 import {
@@ -115,7 +117,7 @@ export function receiveDocument(): OpenApiDocument {
     },
     components: {
       parameters: {},
-      headers: {},
+      headers,
       responses: {},
       securitySchemes: {
         bearer: {
@@ -138,8 +140,41 @@ function problemsOf(codes: readonly ProblemCode[]): Record<string, ResponseObjec
       .map((code) => `\`${code}\`: ${when[code] ?? `${problemExample(code).detail}.`}`)
       .join(' ');
   const statuses = [...new Set(codes.map(statusOf))].sort();
-  return Object.fromEntries(statuses.map((status) => [status, { description: describe(status), content }]));
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      { description: describe(status), headers: headerRefs(headersByStatus[status] ?? []), content },
+    ]),
+  );
 }
+
+const headers = {
+  'Retry-After': {
+    description: 'Seconds until the same request may be sent again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+    example: 5,
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate (RFC 6750).',
+    required: true,
+    schema: { type: 'string' },
+    example: challenge,
+  },
+  Allow: {
+    description: 'The method that the path takes.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'POST',
+  },
+};
+
+const headersByStatus: Readonly<Record<number, readonly (keyof typeof headers)[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After'],
+  503: ['Retry-After'],
+};
 
 const when: Partial<Record<ProblemCode, string>> = {
   invalid_request: 'What was given is wrong, and nothing was changed; `field` says where.',

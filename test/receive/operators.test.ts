@@ -293,6 +293,14 @@ test('the OpenAPI document is valid, and has every operation with its input', as
     expect(fields).toEqual(Object.keys(operation.input.shape));
     expect(Object.keys(described?.responses ?? {})).toContain('405');
   }
+  const { responses } = receiveDocument().paths['/v1/events']?.post ?? {};
+  const told = Object.entries(responses ?? {}).map(([status, answer]) => [
+    status,
+    Object.keys(('headers' in answer && answer.headers) || {}).join(),
+  ]);
+  expect(Object.fromEntries(told)).toMatchObject({
+    ...{ 401: 'WWW-Authenticate', 405: 'Allow', 429: 'Retry-After', 503: 'Retry-After' },
+  });
 });
 
 test('answers have the media types that the OpenAPI document names', async () => {
