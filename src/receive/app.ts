@@ -8,7 +8,7 @@ import { KeyReused, LoadedOtherwise } from '../../ingest/delivery/loaded-otherwi
 import { MappingError } from '../../ingest/event/mapping.ts';
 import { InputError } from '../../ingest/input/input-error.ts';
 import { forSenders, withoutHints } from '../../ingest/input/option-hint.ts';
-import { LoadError, LoadRefused } from '../../ingest/ledger/load-error.ts';
+import { isRefusal, LoadError, LoadRefused } from '../../ingest/ledger/load-error.ts';
 import type { Branding } from '../config/branding.ts';
 import { ConfigError } from '../config/config.ts';
 import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
@@ -153,9 +153,10 @@ function pieceOf(channel?: string, offset?: string, key?: string): Piece | undef
 const faults = [TypeError, RangeError, ReferenceError];
 
 /** @param why for the log; absent: the log has the error */
-function storeBusy(why?: string): Problem {
+function storeBusy(why?: string, seconds = 5): Problem {
   const cause = why === undefined ? undefined : new Error(why);
-  return new Problem('store_busy', undefined, { headers: { 'Retry-After': '5' }, cause });
+  const detail = `the store cannot take events now; send the body again in ${seconds} s`;
+  return new Problem('store_busy', detail, { headers: { 'Retry-After': `${seconds}` }, cause });
 }
 
 function asProblem(error: unknown, adviceFor: (message: string) => string, refused?: Refusal): Problem {
@@ -185,6 +186,6 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
   if (isDamage(cause)) return new Problem('events_unreadable', 'the body is damaged: it cannot be decoded');
   if (faults.some((Fault) => cause instanceof Fault)) return new Problem('internal_error');
   // Among them: the service stops, ClickHouse is away or lacks memory, or another process has gone on with the load. The
-  // same body may be sent again.
-  return storeBusy();
+  // same body may be sent again. What ClickHouse refuses to store is mended each time, while all other loads wait.
+  return storeBusy(undefined, error instanceof LoadError && isRefusal(cause) ? 60 : 5);
 }

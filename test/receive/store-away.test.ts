@@ -79,6 +79,23 @@ test('a check that is late is waited for, and one that hangs is not', async () =
   expect(await readiness.latest()).toBe('unreachable');
 });
 
+test('a body that ClickHouse refuses to store is asked for again after a minute: each time all other loads wait for its mend', async () => {
+  const authorization = `Bearer ${await receiver.token('web')}`;
+  const body = bodyOf([event({ advertiser_id: 'refused' })]);
+  const send = () => sendTo(`${receiver.url}/v1/events`, body, { authorization });
+  const alter = (how: string) => db.store.command({ query: `ALTER TABLE events ${how}` });
+  await alter("ADD CONSTRAINT refused CHECK advertiser_id != 'refused'");
+  try {
+    const { status, headers, json } = await send();
+    expect([status, headers.get('retry-after'), json.detail]).toEqual([
+      ...[503, '60', 'the store cannot take events now; send the body again in 60 s'],
+    ]);
+  } finally {
+    await alter('DROP CONSTRAINT refused');
+  }
+  expect(await send()).toMatchObject({ status: 200, json: { accepted: 1 } });
+});
+
 test('what the store says to a body whose sender has left is logged, and not that a sender has left', async () => {
   const authorization = `Bearer ${await logging.token('web')}`;
   const left = () => logged('answered').filter(({ status }) => status === 499).length;
