@@ -7,7 +7,7 @@ import { ConfigError } from '../config/config.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { listSchedules, tokenOf } from '../schedules/schedules.ts';
 import type { Operation } from './operation.ts';
-import { account, instant, text, wholeNumber } from './values.ts';
+import { account, instant, ofAccount, text, wholeNumber } from './values.ts';
 
 const families = Object.keys(catalog.families);
 const tokenId = z
@@ -85,7 +85,6 @@ const stored = z.strictObject({
   family: z.enum(families).nullable(),
   purpose: z.enum(tokenPurposes),
 });
-const ofAccount = z.strictObject({ account: account('only those of this account').optional() });
 
 export const tokens: Operation<typeof ofAccount, z.infer<typeof stored>[]> = {
   name: 'token list',
@@ -94,18 +93,8 @@ export const tokens: Operation<typeof ofAccount, z.infer<typeof stored>[]> = {
   answer: z.array(stored),
   changes: 'nothing',
   async run({ store }, { account: only }) {
-    return (await listTokens(store, only === undefined ? {} : { account: only })).map(
-      ({ id, account, label, created, expires, revoked, family, purpose }) => ({
-        id,
-        account,
-        label,
-        created,
-        expires,
-        revoked,
-        family,
-        purpose,
-      }),
-    );
+    const found = await listTokens(store, only === undefined ? {} : { account: only });
+    return found.map((token) => z.object(stored.shape).parse(token));
   },
 };
 

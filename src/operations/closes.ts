@@ -16,7 +16,7 @@ import { InvalidRequest } from '../report/invalid-request.ts';
 import { mediaTypes } from './history.ts';
 import { inTurn } from './in-turn.ts';
 import { type Context, type Operation, Rows } from './operation.ts';
-import { account } from './values.ts';
+import { account, ofAccount } from './values.ts';
 
 /** Months that are kept as they are. */
 
@@ -143,8 +143,6 @@ const told = ({ month, closed_at, unconfirmed, ...more }: Close): z.infer<typeof
   closed_at: `${closed_at.replace(' ', 'T')}Z`,
   unconfirmed: [...unconfirmed],
 });
-
-const ofAccount = z.strictObject({ account: account('only those of this account').optional() });
 
 export const closes: Operation<typeof ofAccount, z.infer<typeof close>[]> = {
   name: 'closes',

@@ -8,7 +8,7 @@ import { listSchedules, type Schedule, storeSchedule, tokenLabel } from '../sche
 import { listed, tellSchedules } from '../schedules/told.ts';
 import { chosen, created, turned, turnedTo } from '../schedules/turned.ts';
 import type { Context, Operation } from './operation.ts';
-import { account } from './values.ts';
+import { account, ofAccount } from './values.ts';
 
 /** Reports by mail. */
 
@@ -29,8 +29,6 @@ export const createSchedule: Operation<typeof ofNewSchedule, z.infer<typeof crea
     return { id: schedule.id };
   },
 };
-
-const ofAccount = z.strictObject({ account: account('only those of this account').optional() });
 
 export const schedules: Operation<typeof ofAccount, z.infer<typeof listed>[]> = {
   name: 'schedule list',

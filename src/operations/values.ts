@@ -20,6 +20,9 @@ export function text(most: number, description: string) {
 
 export const account = (description = 'advertiser or publisher') => text(128, description);
 
+/** What a list may be of. */
+export const ofAccount = z.strictObject({ account: account('only those of this account').optional() });
+
 export const load = (description = 'its id in the list of loads') => text(100, description);
 
 /** A day that events can have. */

@@ -10,8 +10,8 @@ import {
   setLimit,
   tokens,
 } from '../../operations/access.ts';
-import { line, print, say } from '../command/command.ts';
-import { addOperation, operate } from './operate.ts';
+import { print, say } from '../command/command.ts';
+import { addList, addOperation, operate } from './operate.ts';
 
 /** `token`, `limit` and `currency`: who may ask, how often, and what the money of the answer is. */
 export function addAccountCommands(program: Command): void {
@@ -32,12 +32,7 @@ export function addAccountCommands(program: Command): void {
       { mayBeNew: true },
     ),
   );
-  addOperation(token, tokens, ['account'], (given) =>
-    operate(tokens, given, (list) => {
-      if (given.json) return print(JSON.stringify(list));
-      for (const each of list) print(line(Object.values(each)));
-    }),
-  ).option('--json', 'print JSON');
+  addList(token, tokens);
   addOperation(token, linkReport, ['token', 'address'], (given) =>
     operate(linkReport, given, ({ link }) => {
       const { origin } = new URL(String(given.address), 'http://none');
@@ -66,12 +61,7 @@ export function addAccountCommands(program: Command): void {
       { mayBeNew: true },
     ),
   );
-  addOperation(limit, limits, ['account'], (given) =>
-    operate(limits, given, (own) => {
-      if (given.json) return print(JSON.stringify(own));
-      for (const { account, requests } of own) print(line([account, requests]));
-    }),
-  ).option('--json', 'print JSON');
+  addList(limit, limits);
   const currency = program
     .command('currency')
     .description('say which currency the money of an account is in, or list those set');
@@ -86,10 +76,5 @@ export function addAccountCommands(program: Command): void {
       { mayBeNew: true },
     ),
   );
-  addOperation(currency, listCurrencies, ['account'], (given) =>
-    operate(listCurrencies, given, (known) => {
-      if (given.json) return print(JSON.stringify(known));
-      for (const { account, currency } of known) print(line([account, currency]));
-    }),
-  ).option('--json', 'print JSON');
+  addList(currency, listCurrencies);
 }

@@ -13,7 +13,7 @@ import {
 import { fromWords } from '../../operations/values.ts';
 import { InvalidRequest, judged } from '../../report/invalid-request.ts';
 import { usage } from '../command/arguments.ts';
-import { config, say, withReachableStore, withStore } from '../command/command.ts';
+import { config, line, print, say, withReachableStore, withStore } from '../command/command.ts';
 
 /** What was given to a command, by the names of the input of its operation, and its other options. */
 export type Given = Readonly<Record<string, unknown>>;
@@ -79,6 +79,20 @@ export function addOperation(
       throw usage(`${named.includes(field) ? '' : '--'}${what}${error.message.slice(error.field.length)}`);
     });
   });
+}
+
+/** Adds the command of a list, which prints JSON or these lines of each item. */
+export function addList<Shape extends z.ZodObject, Item extends object>(
+  parent: Command,
+  operation: Operation<Shape, Item[]>,
+  linesOf: (item: Item) => readonly string[] = (item) => [line(Object.values(item))],
+): Command {
+  return addOperation(parent, operation, ['account'], (given) =>
+    operate(operation, given, (list) => {
+      if (given.json) return print(JSON.stringify(list));
+      for (const each of list.flatMap(linesOf)) print(each);
+    }),
+  ).option('--json', 'print JSON');
 }
 
 interface OperateOptions {

@@ -13,7 +13,7 @@ import {
 import { listSchedules } from '../../schedules/schedules.ts';
 import { pause, usage } from '../command/arguments.ts';
 import { config, counted, line, print, say, withStore } from '../command/command.ts';
-import { addOperation, operate } from './operate.ts';
+import { addList, addOperation, operate } from './operate.ts';
 
 /** `schedule` and `mail`: which reports are sent by mail, and the process that sends them. */
 export function addMailCommands(program: Command): void {
@@ -23,18 +23,13 @@ export function addMailCommands(program: Command): void {
   addOperation(schedule, createSchedule, ['account', 'report', 'to'], (given) =>
     operate(createSchedule, given, ({ id }) => print(id)),
   );
-  addOperation(schedule, schedules, ['account'], (given) =>
-    operate(schedules, given, (list) => {
-      if (given.json) return print(JSON.stringify(list));
-      for (const { id, account, report, every, period, at, to, state, not_agreed, mails } of list) {
-        print(line([id, account, report, every, period, at, to.join(' '), state]));
-        for (const recipient of not_agreed) print(line(['', '', recipient, 'has not agreed yet']));
-        for (const { day, recipient, asks, state, time, error } of mails) {
-          print(line(['', asks ? 'question' : day, recipient, meanings[state], time, error]));
-        }
-      }
-    }),
-  ).option('--json', 'print JSON');
+  addList(schedule, schedules, ({ id, account, report, every, period, at, to, state, not_agreed, mails }) => [
+    line([id, account, report, every, period, at, to.join(' '), state]),
+    ...not_agreed.map((recipient) => line(['', '', recipient, 'has not agreed yet'])),
+    ...mails.map(({ day, recipient, asks, state, time, error }) =>
+      line(['', asks ? 'question' : day, recipient, meanings[state], time, error]),
+    ),
+  ]);
   for (const turn of [pauseSchedule, resumeSchedule, removeSchedule]) {
     addOperation(schedule, turn, ['schedule'], (given) =>
       operate(turn, given, ({ schedule, state }) => say(`schedule ${schedule} is ${state}`)),

@@ -3,7 +3,7 @@ import { monthNamed } from '../../close/month.ts';
 import { closedRows, closeMonths, closes, manifest } from '../../operations/closes.ts';
 import { accountId, usage } from '../command/arguments.ts';
 import { config, counted, line, print, say } from '../command/command.ts';
-import { addOperation, operate, printRows } from '../operations/operate.ts';
+import { addList, addOperation, operate, printRows } from '../operations/operate.ts';
 import { addCheckManifest } from './check-manifest.ts';
 
 interface CloseFlags {
@@ -22,19 +22,14 @@ export function addCloseCommands(program: Command): void {
     .option('--anyway', 'although days are unconfirmed, rejected rows are open or the month has not ended')
     .option('--json', 'print JSON')
     .action(close);
-  const list = addOperation(program, closes, ['account'], ({ json, ...given }) =>
-    operate(closes, given, (list) => {
-      if (json) return print(JSON.stringify(list));
-      for (const { account, month, closed_at, rows, unconfirmed, open_rejects, revision } of list) {
-        const left = [
-          ...(unconfirmed.length > 0 ? [`${counted(unconfirmed.length, 'day')} unconfirmed`] : []),
-          ...(open_rejects > 0 ? [`${counted(open_rejects, 'rejected row')} open`] : []),
-        ];
-        const at = `${closed_at.slice(0, 19).replace('T', ' ')} UTC`;
-        print(line([account, month, at, counted(rows, 'row'), left.join(', '), revision]));
-      }
-    }),
-  ).option('--json', 'print JSON');
+  const list = addList(program, closes, ({ closed_at, rows, unconfirmed, open_rejects, ...close }) => {
+    const left = [
+      ...(unconfirmed.length > 0 ? [`${counted(unconfirmed.length, 'day')} unconfirmed`] : []),
+      ...(open_rejects > 0 ? [`${counted(open_rejects, 'rejected row')} open`] : []),
+    ];
+    const at = `${closed_at.slice(0, 19).replace('T', ' ')} UTC`;
+    return [line([close.account, close.month, at, counted(rows, 'row'), left.join(', '), close.revision])];
+  });
   addOperation(list, closedRows, ['revision'], (given) => operate(closedRows, given, printRows));
   addOperation(list, manifest, ['revision'], (given) => operate(manifest, given, printRows));
   addCheckManifest(program);
