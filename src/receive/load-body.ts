@@ -5,10 +5,9 @@ import { earlyTimerMs } from '../../clickhouse/timings.ts';
 import { smallInputBytes } from '../../ingest/chunks/text-chunks.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import { ChannelMoved } from '../../ingest/delivery/loaded-otherwise.ts';
-import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import { type InputIdentity, mappedReading } from '../../ingest/event/reading.ts';
 import type { Format } from '../../ingest/formats/format.ts';
-import { type FormatName, formats } from '../../ingest/formats/formats.ts';
+import { formats } from '../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput, pushedFrom } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
@@ -24,16 +23,10 @@ import {
 } from '../../ingest/load/load-events.ts';
 import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
 import { inGroups, slots } from './groups.ts';
-import { inChannel, type Piece } from './pieces.ts';
+import { type Body, inChannel, type Piece } from './pieces.ts';
 import type { Received } from './received.ts';
 
-/** A body as it came. */
-export interface ReceivedBody {
-  readonly bytes: Buffer;
-  readonly format: FormatName;
-  readonly mapping: ValidMapping;
-  /** The name of the token. */
-  readonly sender: string;
+export interface ReceivedBody extends Body {
   /** What names the body beside its content; absent: its content alone does. */
   readonly key: string | undefined;
   /** Of a body that is a piece of a stream of records. */

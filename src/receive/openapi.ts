@@ -14,18 +14,8 @@ import {
 import { operationPaths, operationProblems, operationsTag } from './operation-paths.ts';
 import { receivedSchema } from './received.ts';
 
-const shared = [
-  'invalid_request',
-  'unauthorized',
-  'method_not_allowed',
-  'request_too_slow',
-  'body_too_large',
-  'unsupported_media_type',
-  'rate_limited',
-  'internal_error',
-] as const;
-const codes: readonly ProblemCode[] = [...(Object.keys(receiveProblems) as ProblemCode[]), ...shared];
-const allCodes = [...new Set<ProblemCode>([...codes, ...operationProblems, 'not_found'])];
+const own = Object.keys(receiveProblems) as ProblemCode[];
+const codes: readonly ProblemCode[] = [...new Set<ProblemCode>([...own, ...operationProblems])];
 
 /** For a shell. */
 const examples: Readonly<Record<string, { readonly example: string }>> = {
@@ -127,7 +117,10 @@ export function receiveDocument(): OpenApiDocument {
             'For `/v1/events` a token of `adtally token create --for ingest NAME`, for operations one of `--for operator NAME`.',
         },
       },
-      schemas: { Received: schemaOf(receivedSchema), Problem: schemaOf(problemSchema(allCodes, when)) },
+      schemas: {
+        Received: schemaOf(receivedSchema),
+        Problem: schemaOf(problemSchema([...codes, 'not_found'], when)),
+      },
     },
   };
 }

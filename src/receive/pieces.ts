@@ -10,6 +10,15 @@ import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
 import type { Received } from './received.ts';
 
+/** A body as it came. */
+export interface Body {
+  readonly bytes: Buffer;
+  readonly format: FormatName;
+  readonly mapping: ValidMapping;
+  /** The name of the token. */
+  readonly sender: string;
+}
+
 /** Where a body begins in a stream of records that its sender has. */
 export interface Piece {
   readonly channel: string;
@@ -39,7 +48,7 @@ const mostTries = 10;
  */
 export async function inChannel(
   { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
-  { piece, ...body }: PieceOfBody,
+  { piece, ...body }: Body & { readonly piece: Piece },
   load: (channel: ChannelPiece) => Promise<Received>,
 ): Promise<Received> {
   requireLines(body);
@@ -80,16 +89,8 @@ function together(before: Received, next: Received): Received {
   };
 }
 
-interface PieceOfBody {
-  readonly sender: string;
-  readonly piece: Piece;
-  readonly bytes: Buffer;
-  readonly format: FormatName;
-  readonly mapping: ValidMapping;
-}
-
 /** Where records end in a text with quotes depends on what comes before, and in an array blanks belong to them. */
-function requireLines({ bytes, format, mapping }: Omit<PieceOfBody, 'piece'>): void {
+function requireLines({ bytes, format, mapping }: Body): void {
   const isArray = /^\s*\[/.test(bytes.subarray(0, 1_000).toString());
   if (format !== 'ndjson' || isArray)
     throw new LoadRefused('a channel takes NDJSON, a record on each line', 'Channel');
