@@ -18,13 +18,6 @@ export interface Told {
   readonly timezone: string;
 }
 
-export interface Asking {
-  readonly mail: Mail;
-  /** Whole addresses. */
-  readonly agreeLink: string;
-  readonly unsubscribeLink: string;
-}
-
 export interface Message {
   readonly subject: string;
   readonly text: string;
@@ -117,8 +110,8 @@ export function messageOf(told: Told): Message {
   };
 }
 
-/** The mail that asks a recipient whether the reports of an account may come. */
-export function questionOf({ mail, agreeLink, unsubscribeLink }: Asking): Message {
+/** The mail that asks a recipient whether the reports of an account may come; the links are whole addresses. */
+export function questionOf(mail: Mail, agreeLink: string, unsubscribeLink: string): Message {
   const { schedule, recipient } = mail;
   const { question } = wordsOf(schedule.language);
   const { subject, button, refuse } = question;

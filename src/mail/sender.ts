@@ -158,7 +158,7 @@ export class Sender {
   #ask({ mail }: Taken): Promise<Outcome> {
     return this.#post(mail, async (unsubscribeLink) => {
       const agreeLink = this.#linkOf(agreePath, mail);
-      return { message: questionOf({ mail, agreeLink, unsubscribeLink }), file: undefined };
+      return { message: questionOf(mail, agreeLink, unsubscribeLink), file: undefined };
     });
   }
 
