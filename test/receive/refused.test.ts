@@ -135,16 +135,11 @@ test.each([
   ['a key that is too long', line, { 'idempotency-key': 'x'.repeat(201) }, 400, 'events_unreadable'],
 ])('%s is refused, and nothing is written', async (_what, body, headers, status, code) => {
   const type: Record<string, string> = body === '' ? { 'content-type': '' } : {};
-  const before = (await stored()).events;
+  const before = await stored();
   const answer = await receiver.send(body, { ...type, ...(headers as Record<string, string>) });
   expect({ status: answer.status, code: answer.json.code }).toEqual({ status, code });
   expect(answer.headers.get('content-type')).toBe('application/problem+json');
-  expect((await stored()).events).toBe(before);
-});
-
-test('a body that cannot be read leaves no load behind that would seem to have failed', async () => {
-  const before = await stored();
-  await receiver.send('event_time,campaing\n', { 'content-type': 'text/csv' });
+  // Nor does a load that would seem to have failed.
   expect(await stored()).toEqual(before);
 });
 
