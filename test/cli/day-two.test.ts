@@ -105,6 +105,11 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
     /^load a\.csv --replaces 5 again: it failed once; adtally unload 7, if it has not begun to replace, takes back /,
   ],
   [
+    'a body fails that came over HTTP',
+    { failing: { files: 1, file: 'push from web-1', load: '7', times: 1, error: '' } },
+    /^have the sender send the body again \(push from web-1\): it failed once; adtally unload 7 takes back /,
+  ],
+  [
     'a replay fails',
     { failing: { files: 1, file: 'replay of 20261122120000-ab12', load: '7', times: 1, error: '' } },
     /^run adtally replay 20261122120000-ab12 FILE, with its corrected rows: it failed once; adtally unload 7 takes back /,

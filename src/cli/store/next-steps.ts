@@ -1,5 +1,6 @@
 import { adviceOn } from '../../../clickhouse/consistency/damaged-parts.ts';
 import type { JudgedDay } from '../../../ingest/history/low-day.ts';
+import { pushedFrom } from '../../../ingest/input/held-input.ts';
 import { replayedIn } from '../../../ingest/ledger/load-records.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { counted, formatNumber, line } from '../command/command.ts';
@@ -55,11 +56,10 @@ export function nextSteps(
 function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLimits, now: Date): string[] {
   const silentHours = (now.getTime() - Date.parse(last_events)) / 3_600_000;
   const others = failing.files - 1;
-  const replayed = replayedIn(failing.file);
   return [
     ...(failing.files > 0
       ? [
-          `${replayed ? `run ${replayAgain(replayed)}` : `load ${failing.file} again`}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
@@ -73,6 +73,13 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
         ]
       : []),
   ];
+}
+
+/** What came over HTTP has no file. */
+function loadAgain(file: string): string {
+  if (file.startsWith(pushedFrom)) return `have the sender send the body again (${file})`;
+  const replayed = replayedIn(file);
+  return replayed ? `run ${replayAgain(replayed)}` : `load ${file} again`;
 }
 
 function ofUnconfirmed(
