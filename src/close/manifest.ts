@@ -9,7 +9,7 @@ import { explainedRow } from '../report/explain/explain-request.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import type { Close } from './closes.ts';
 import { daysOfMonth } from './month.ts';
-import { checkSignature, type PublicKey, publicKeyOf, signatureOf } from './signature.ts';
+import { checkSignature, type PublicKey, parsed, publicKeyOf, signatureOf } from './signature.ts';
 
 interface ManifestOptions {
   readonly timezone: string;
@@ -80,7 +80,7 @@ export interface CheckedManifest extends z.infer<typeof said> {
  */
 export function readManifest(manifest: Buffer, keys?: readonly PublicKey[]): CheckedManifest {
   const [line = '', signature = '', ...more] = manifest.toString().split('\n');
-  const of = readStatement(line);
+  const of = said.safeParse(parsed(line)).data;
   // Bytes that are no UTF-8 are lost in text.
   const isWhole = Buffer.from(manifest.toString()).equals(manifest) && manifest.at(-1) === 0x0a;
   if (!of || !isWhole || more.length > 1 || more.join('') !== '')
@@ -112,24 +112,8 @@ export async function checkManifest(
   }
   const digest = hash.digest('hex');
   if (digest !== of.revision) throw new Error(`the rows have the sha256 ${digest}, not ${of.revision}`);
-  const head = readHead(first.subarray(0, first.indexOf(0x0a)).toString());
-  if (head?.account_id !== of.account_id || head.month !== of.month)
-    throw new Error(`the rows are those of ${head?.account_id} ${head?.month}`);
+  const head = Object(parsed(first.subarray(0, first.indexOf(0x0a)).toString()));
+  if (head.account_id !== of.account_id || head.month !== of.month)
+    throw new Error(`the rows are those of ${head.account_id} ${head.month}`);
   return of;
-}
-
-function readStatement(line: string): z.infer<typeof said> | undefined {
-  try {
-    return said.parse(JSON.parse(line));
-  } catch {
-    return undefined;
-  }
-}
-
-function readHead(line: string): { readonly account_id?: string; readonly month?: string } | undefined {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -60,7 +60,8 @@ export function checkSignature(payload: Buffer, line: string, keys: readonly Pub
 const signedBytes = (head: string, payload: Buffer) =>
   Buffer.from(`${head}.${payload.toString('base64url')}`, 'ascii');
 
-function parsed(text: string): unknown {
+/** What a text is as JSON; undefined where it is none. */
+export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

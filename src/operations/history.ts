@@ -178,10 +178,9 @@ export const unload: Operation<typeof one, z.infer<typeof unloaded>> = {
 };
 
 function told(done: Unloaded): z.infer<typeof unloaded> {
-  const { rejectedRows: rejected_rows, reopenedRows: reopened_rows, ...rest } = done;
-  const { months, replaced, leftOut, ...counts } = rest;
-  const lists = { months: [...months], replaced: [...replaced], left_out: [...leftOut] };
-  return { ...counts, rejected_rows, reopened_rows, ...lists };
+  const { rejectedRows: rejected_rows, reopenedRows: reopened_rows, leftOut, ...rest } = done;
+  const lists = { months: [...rest.months], replaced: [...rest.replaced], left_out: [...leftOut] };
+  return { ...rest, ...lists, rejected_rows, reopened_rows };
 }
 
 const waiting = ({ onWait, signal }: Context) => ({ ...(onWait && { onWait }), ...(signal && { signal }) });
