@@ -24,7 +24,7 @@ const service = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' })
 const second = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' });
 const without = useService(db, { LINK_SECRET: linkSecret });
 const mailServer = useMailServer();
-const { look, scheduled } = useMails(db, service, mailServer);
+const { look, recipients, scheduled } = useMails(db, service, mailServer);
 
 const daily = {
   report: 'campaigns/device',
@@ -63,7 +63,6 @@ async function since(account: string, body: object, day: string): Promise<string
 }
 
 const subjects = () => mailServer.mails.map(({ subject }) => subject);
-const recipients = () => mailServer.mails.map(({ to }) => (Array.isArray(to) ? '' : to?.text));
 const linkOf = (mail: ParsedMail | undefined, path: string) =>
   new RegExp(`\\S+/${path}\\?\\S+`).exec(mail?.text ?? '')?.[0] ?? '';
 const click = (address: string) => fetch(address, { method: 'POST' });

@@ -50,6 +50,8 @@ export function useMails(db: TestStore, service: TestService, mailServer: TestMa
   });
   return {
     said,
+    /** Of the mails that came. */
+    recipients: () => mailServer.mails.map(({ to }) => (Array.isArray(to) ? '' : to?.text)),
     /** Looks once. Each sender is another process, as far as the ledger can tell. */
     look(
       at: string,
