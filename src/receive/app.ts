@@ -31,7 +31,7 @@ import type { BodyLoader } from './load-body.ts';
 import type { Mappings } from './mappings.ts';
 import { receiveDocument } from './openapi.ts';
 import { type OperationDeps, operationRoutes, parametersOf } from './operations.ts';
-import { OffsetRefused, type Piece } from './pieces.ts';
+import type { Piece } from './pieces.ts';
 
 const eventsPath = '/v1/events';
 const ofEvents = { input: z.strictObject({ mapping: z.string('must be given once').optional() }) };
@@ -176,7 +176,6 @@ function asProblem(error: unknown, adviceFor: (message: string) => string, refus
     return new Problem('invalid_request', error.message, { field: error.field });
   }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
-  if (error instanceof OffsetRefused) return new Problem('offset_refused', error.message, error.place);
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
   if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', adviceFor(error.message));
   if (error instanceof MappingError || error instanceof InputError) {

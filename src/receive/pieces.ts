@@ -8,6 +8,7 @@ import type { FormatName } from '../../ingest/formats/formats.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
+import { Problem } from '../http/request/problems.ts';
 import type { Received } from './received.ts';
 
 /** A body as it came. */
@@ -26,24 +27,13 @@ export interface Piece {
   readonly offset: number;
 }
 
-/** A piece that does not go on where its channel has come to. */
-export class OffsetRefused extends Error {
-  /** The offset of the record that the channel goes on with, and how many have to come from there on in one body. */
-  readonly place: { readonly committed: number; readonly records?: number };
-
-  constructor(message: string, place: OffsetRefused['place']) {
-    super(message);
-    this.place = place;
-  }
-}
-
 /** As often a piece begins anew where others go on with its channel. */
 const mostTries = 10;
 
 /**
  * Loads what of a piece its channel does not have yet, one chunk after the other: where one is in doubt, nothing behind it is loaded.
  * @param load loads a chunk of it from a place in the channel on
- * @throws {OffsetRefused} for a piece with records missing before it, or with fewer than were begun before, and
+ * @throws {Problem} for a piece with records missing before it, or with fewer than were begun before, and
  * {@link LoadRefused} for one that is not a record on each line
  */
 export async function inChannel(
@@ -61,7 +51,7 @@ export async function inChannel(
     const known = position - piece.offset;
     if (known < 0) {
       const goesOn = `the channel goes on at ${position}: send the records from there on`;
-      throw new OffsetRefused(goesOn, { committed: position });
+      throw new Problem('offset_refused', goesOn, { committed: position });
     }
     try {
       const received = await load({ name, position, known });
@@ -71,7 +61,8 @@ export async function inChannel(
     } catch (error) {
       if (error instanceof PieceInDoubt) {
         const { message, records } = error;
-        throw new OffsetRefused(message, { committed: position, ...(records > 0 && { records }) });
+        const place = { committed: position, ...(records > 0 && { records }) };
+        throw new Problem('offset_refused', message, place);
       }
       if (!(error instanceof ChannelMoved)) throw error;
       if (tries++ === mostTries) throw new Error('others send to the same channel', { cause: error });
