@@ -89,15 +89,19 @@ export class Sender {
 
   /** The mails that are to be sent now, of all or of one account. @param again see {@link sendDue} */
   async #toSend(again: string | undefined, account?: string): Promise<Mail[]> {
-    const { store, timezone, now } = this.#options;
+    const { store, timezone, now, say } = this.#options;
     const isAsked = (schedule: Schedule) => account === undefined || schedule.account === account;
     const sources = await readMails(store, now(), isAsked);
     const named = sources.schedules.find(({ id }) => id === again);
     const ids = named ? [named.id, answeredOf(named)] : [];
-    return mailsOf(sources, now(), timezone).filter(
-      (mail) =>
-        (isOpen(mail) && this.#isRested(mail)) || (isStuck(mail, now()) && ids.includes(mail.schedule.id)),
-    );
+    const mails = mailsOf(sources, now(), timezone);
+    const meant = mails.filter((mail) => ids.includes(mail.schedule.id));
+    const stuck = new Set(meant.filter((mail) => isStuck(mail, now())));
+    for (const mail of account === undefined ? meant : []) {
+      if (mail.last?.state === 'taken' && !stuck.has(mail))
+        say(`${nameOf(mail)}: not sent again, a sender took it at ${mail.last.at.toISOString()}`);
+    }
+    return mails.filter((mail) => (isOpen(mail) && this.#isRested(mail)) || stuck.has(mail));
   }
 
   /** After each attempt that failed the pause is twice as long. */

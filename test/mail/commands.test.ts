@@ -105,7 +105,10 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
   expect((await run('schedule', 'list')).stdout).toContain('it is unknown whether it was sent');
   // It may be under way.
   expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 0 });
-  expect(await run('mail', '--again', id)).toMatchObject({ code: 0, stderr: '' });
+  expect(await run('mail', '--again', id)).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/ to anna@example\.com: not sent again, a sender took it at \d{4}-\S+Z\n$/),
+  });
   expect(mailServer.mails).toHaveLength(1);
   await db.store.command({
     query: 'ALTER TABLE mails UPDATE at = at - INTERVAL 90 MINUTE WHERE 1',
