@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { closedTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { readSettings } from '../report/compile.ts';
 import { rowsSource, sourceParameters } from '../report/from-clause.ts';
@@ -15,6 +16,7 @@ import {
 } from './canonical-text.ts';
 import { type Close, closesOf } from './closes.ts';
 import { manifestOf } from './manifest.ts';
+import { daysOfMonth } from './month.ts';
 
 export interface Closed extends Close {
   /** The month was closed before, with the same rows, names and unconfirmed days: nothing is written. */
@@ -37,7 +39,7 @@ export interface CloseOptions {
 /**
  * Keeps the finest rows of a month, and their names, as they are now. The row of the close is written last, when what was
  * stored has been read again and has the digest of what it was copied from: killed before, there is no close, and what is
- * left over counts for nothing, and stays. The caller makes sure that no load runs, and that the month is sound.
+ * left over counts for nothing. The caller makes sure that no load runs, and that the month is sound.
  * @returns undefined where names were loaded meanwhile: nothing is closed
  */
 export async function closeMonth(
@@ -50,6 +52,12 @@ export async function closeMonth(
   const { account, month } = which;
   const revision = await digestOf(canonicalText(reader, catalog, which, unconfirmed));
   const closes = await closesOf(store, { account });
+  await removeLeftOvers(
+    store,
+    catalog,
+    which,
+    closes.map((close) => close.revision),
+  );
   const last = closes.find((close) => close.month === month);
   if (last?.revision === revision) return { ...last, before: true };
   const stored = canonicalText(reader, catalog, { ...which, revision }, unconfirmed);
@@ -79,6 +87,30 @@ export async function closeMonth(
   return { ...close, before: false };
 }
 
+/** What closes that were interrupted have left of the month: rows of no revision that there is. */
+async function removeLeftOvers(
+  store: Store,
+  catalog: Catalog,
+  { account, month }: AccountMonth,
+  revisions: readonly string[],
+): Promise<void> {
+  const { start, end } = daysOfMonth(month);
+  const where =
+    'WHERE account_id = {account:String} AND day BETWEEN {start:Date} AND {end:Date} AND revision NOT IN {revisions:Array(String)}';
+  const query_params = { account, start, end, revisions };
+  await onShards(store, async (shard) => {
+    for (const table of Object.keys(catalog.families).map(closedTable)) {
+      const left = await select(shard.store, `SELECT 1 FROM ${table} ${where} LIMIT 1`, query_params);
+      if (left.length === 0) continue;
+      await shard.store.command({
+        query: `ALTER TABLE ${table} DELETE ${where}`,
+        query_params,
+        clickhouse_settings: { mutations_sync: '2' },
+      });
+    }
+  });
+}
+
 async function copyRows(
   store: Store,
   catalog: Catalog,
@@ -96,7 +128,7 @@ async function copyRows(
     query_params: { ...sourceParameters(plan), revision },
     clickhouse_settings: {
       ...readSettings(plan),
-      // A close that was interrupted may have stored the same rows, and others of their keys since.
+      // The same rows may have been stored and removed before.
       insert_deduplicate: 0,
       wait_end_of_query: 1,
     },
