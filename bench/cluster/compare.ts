@@ -7,7 +7,6 @@ import { Command } from 'commander';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Address, connect, type Store, select } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
-import { startCluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { Reader } from '../../clickhouse/reader.ts';
@@ -18,6 +17,7 @@ import { compileReport } from '../../src/report/compile.ts';
 import { planReport, type ShardRouting } from '../../src/report/plan.ts';
 import { median, ratio, runInTurn, timed } from '../harness/measure.ts';
 import { account, fillRollup, range, writeEvents } from './input.ts';
+import { startCluster } from './local-cluster.ts';
 
 /**
  * Three shards against one node, all on this machine: the same reports, requested from a node that does not store the

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Cluster } from '../../bench/cluster/local-cluster.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { startContainers } from '../support/containers.ts';
 import { event, load } from '../support/events.ts';

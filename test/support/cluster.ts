@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import { type Cluster, type ClusterOptions, clusterName } from '../../clickhouse/embedded/local-cluster.ts';
+import { type Cluster, type ClusterOptions, clusterName } from '../../bench/cluster/local-cluster.ts';
 import { localCluster } from './compiled.ts';
 
 /** A cluster for the tests of one file. */

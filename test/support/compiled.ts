@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { transformSync } from 'esbuild';
+import type * as LocalCluster from '../../bench/cluster/local-cluster.ts';
 import type * as Embedded from '../../clickhouse/embedded/embedded.ts';
-import type * as LocalCluster from '../../clickhouse/embedded/local-cluster.ts';
 import { writeBundles } from '../../src/cli/write-bundles.ts';
 import { makeRunFolder } from './run-folder.ts';
 
@@ -96,7 +96,7 @@ export function fileOf(module: string): string {
 
 /** These start engines: compiled code starts them without a loader of TypeScript. */
 export const embedded = (): Promise<typeof Embedded> => load('clickhouse/embedded/embedded');
-export const localCluster = (): Promise<typeof LocalCluster> => load('clickhouse/embedded/local-cluster');
+export const localCluster = (): Promise<typeof LocalCluster> => load('bench/cluster/local-cluster');
 
 function load<T>(module: string): Promise<T> {
   return import(pathToFileURL(fileOf(module)).href);

@@ -5,8 +5,8 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
+import { type Cluster, waitForPing } from '../../bench/cluster/local-cluster.ts';
 import type { Server } from '../../clickhouse/client.ts';
-import { type Cluster, waitForPing } from '../../clickhouse/embedded/local-cluster.ts';
 
 const image = 'clickhouse/clickhouse-server:26.7';
 const keeperImage = 'clickhouse/clickhouse-keeper:26.7';

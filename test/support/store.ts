@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, inject } from 'vitest';
+import type { Cluster } from '../../bench/cluster/local-cluster.ts';
 import { type Address, connect, type Server, type Store } from '../../clickhouse/client.ts';
-import type { Cluster } from '../../clickhouse/embedded/local-cluster.ts';
 import { migrate } from '../../clickhouse/migrate/migrate.ts';
 import { migrateCluster } from '../../clickhouse/migrate/migrate-cluster.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';

@@ -2,11 +2,11 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Server } from '../client.ts';
-import { pollFor } from '../poll.ts';
-import { type Access, newAccess } from './access.ts';
-import { freePorts } from './free-ports.ts';
-import { type Engine, launchEngine, type Ports } from './launch.ts';
+import type { Server } from '../../clickhouse/client.ts';
+import { type Access, newAccess } from '../../clickhouse/embedded/access.ts';
+import { freePorts } from '../../clickhouse/embedded/free-ports.ts';
+import { type Engine, launchEngine, type Ports } from '../../clickhouse/embedded/launch.ts';
+import { pollFor } from '../../clickhouse/poll.ts';
 import { Relay } from './relay.ts';
 
 /** One server of a local cluster, and a user who may do everything. */
@@ -28,9 +28,9 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-const config = fileURLToPath(new URL('../config/embedded.xml', import.meta.url));
+const config = fileURLToPath(new URL('../../clickhouse/config/embedded.xml', import.meta.url));
 /** Files that are merged into it; none where nobody has put any. */
-const added = fileURLToPath(new URL('../config/embedded.d', import.meta.url));
+const added = fileURLToPath(new URL('../../clickhouse/config/embedded.d', import.meta.url));
 export const clusterName = 'adtally';
 
 /** On a busy machine a server answers late: the others wait 20 s for a connection, and ask no second server meanwhile. */
