@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Server } from '../../clickhouse/client.ts';
 import { type Access, newAccess } from '../../clickhouse/embedded/access.ts';
-import { freePorts } from '../../clickhouse/embedded/free-ports.ts';
 import { type Engine, launchEngine, type Ports } from '../../clickhouse/embedded/launch.ts';
 import { pollFor } from '../../clickhouse/poll.ts';
+import { freePorts } from '../harness/free-ports.ts';
 import { Relay } from './relay.ts';
 
 /** One server of a local cluster, and a user who may do everything. */

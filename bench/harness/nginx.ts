@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from '../../clickhouse/embedded/free-ports.ts';
 import { pollFor } from '../../clickhouse/poll.ts';
 import { onCleanup } from './cleanup.ts';
+import { freePort } from './free-ports.ts';
 
 export interface Nginx {
   /** HTTP or HTTPS, as the server is configured. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { freePorts } from '../../clickhouse/embedded/free-ports.ts';
+import { freePorts } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { type Command, environmentOf, listening, startProcess, useCommands } from '../support/process.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freePort } from '../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { manifestText } from '../../src/close/closes.ts';
 import { checkManifest } from '../../src/close/manifest.ts';

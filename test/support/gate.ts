@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
-import { freePort } from '../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../bench/harness/free-ports.ts';
 import type { TestStore } from './store.ts';
 
 /** A way to a server that can be closed, which cuts all connections, and opened again. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Provider, { type Configuration } from 'oidc-provider';
 import { afterAll, beforeAll, vi } from 'vitest';
-import { freePort } from '../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../bench/harness/free-ports.ts';
 
 export const clientSecret = 'a secret of the client, which nobody sees';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { TestProject } from 'vitest/node';
-import { freePort } from '../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../bench/harness/free-ports.ts';
 import { compile, embedded, interpretExpressions } from './compiled.ts';
 import { hasProgram } from './programs.ts';
 import { makeRunFolder } from './run-folder.ts';

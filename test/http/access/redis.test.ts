@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../../bench/harness/free-ports.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { openRedis } from '../../../src/http/access/redis.ts';
 import { openLog } from '../../../src/observe/log.ts';

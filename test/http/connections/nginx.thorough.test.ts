@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../../bench/harness/free-ports.ts';
 import { type Command, listening, startProcess } from '../../support/process.ts';
 import { useEmbeddedStore } from '../embedded-store.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../../bench/harness/free-ports.ts';
 import { maxFileBytes } from '../../../src/reconcile/limits.ts';
 import { startProcess } from '../../support/process.ts';
 import { nginxConfig, proxyOfCluster, proxyOfDocs } from '../../support/shipped-proxies.ts';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { freePort } from '../../../clickhouse/embedded/free-ports.ts';
+import { freePort } from '../../../bench/harness/free-ports.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { type Command, environmentOf, listening, startProcess, useCommands } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
