@@ -1,4 +1,4 @@
-import type { Store } from '../../clickhouse/client.ts';
+import { insertData, type Store } from '../../clickhouse/client.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
 import type { Load, WaitOptions } from './load.ts';
@@ -39,7 +39,7 @@ export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
 /** Now, or after all that the ledger has of these chunks, should the clock have been set back. */
 const later = `greatest(now64(6, 'UTC'), (
   SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
-  WHERE head IN (SELECT toFixedString(unhex(arrayJoin({head:Array(String)})), 32)) AND chunk IN {chunk:Array(String)}))`;
+  WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}))`;
 
 /** Records a chunk of a load, and that it is sent or loaded now. */
 export async function recordChunk(
@@ -85,31 +85,21 @@ interface ChunkRecord extends ChunkOutcome {
 }
 
 function recorder(time?: 'sent_at' | 'loaded_at') {
-  const query = `
-    INSERT INTO load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch, first_line, first_byte${time ? `, ${time}` : ''})
-    SELECT unhex(r.1), r.2, r.3, r.4, r.5, r.6, r.7, r.8, r.9, unhex(r.10), r.11, r.12, r.13${time ? `, ${later}` : ''}
-    FROM (SELECT arrayJoin(arrayZip({head:Array(String)}, {chunk:Array(String)}, {loadId:Array(String)}, {bytes:Array(UInt64)},
-      {records:Array(UInt64)}, {rows:Array(UInt64)}, {rejectedRows:Array(UInt64)}, {duplicates:Array(UInt64)}, {leftOut:Array(UInt64)}, {content:Array(String)}, {batch:Array(String)},
-      {firstLine:Array(UInt64)}, {firstByte:Array(UInt64)})) AS r)`;
   return together<ChunkRecord, void>(async (store, records) => {
-    const all = <Name extends keyof ChunkRecord>(name: Name) => records.map((record) => record[name]);
-    await store.command({
-      query,
-      query_params: {
-        head: all('head'),
-        chunk: all('chunk'),
-        loadId: all('loadId'),
-        bytes: all('bytes'),
-        records: all('records'),
-        rows: all('rows'),
-        rejectedRows: all('rejectedRows'),
-        duplicates: all('duplicates'),
-        leftOut: all('leftOut'),
-        content: all('content'),
-        batch: all('batch'),
-        firstLine: all('firstLine'),
-        firstByte: all('firstByte'),
-      },
+    await insertData(store, {
+      into: `load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch,
+                          first_line, first_byte${time ? `, ${time}` : ''})`,
+      select: `
+        SELECT unhex(head), chunk, loadId, bytes, records, rows, rejectedRows, duplicates, leftOut, unhex(content), batch,
+               firstLine, firstByte${time ? `, ${later}` : ''}
+        FROM input('head String, chunk String, content String, loadId String, firstLine UInt64, firstByte UInt64, bytes UInt64,
+          records UInt64, batch String, rows UInt64, rejectedRows UInt64, duplicates UInt64, leftOut UInt64')`,
+      format: 'JSONEachRow',
+      data: [records.map((record) => JSON.stringify(record)).join('\n')],
+      ...(time && {
+        params: { heads: records.map(({ head }) => head), chunks: records.map(({ chunk }) => chunk) },
+      }),
+      settings: {},
     });
     return records.map(() => undefined);
   });

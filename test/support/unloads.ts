@@ -82,13 +82,15 @@ export const withRejects = (lines: readonly EventLine[]): string =>
 /** The store, on which the first statement that matches fails: before it runs, or after. */
 export function failingAt(store: Store, pattern: RegExp, when: 'before' | 'after'): Store {
   const failing: Store = Object.create(store);
-  failing.command = async (params) => {
-    const fails = pattern.test(params.query);
+  const orFail = async <Result>(query: string, send: () => Promise<Result>): Promise<Result> => {
+    const fails = pattern.test(query);
     if (fails && when === 'before') throw new Error('killed');
-    const result = await store.command(params);
+    const result = await send();
     if (fails) throw new Error('killed');
     return result;
   };
+  failing.command = (params) => orFail(params.query, () => store.command(params));
+  failing.exec = (params: Parameters<Store['exec']>[0]) => orFail(params.query, () => store.exec(params));
   return failing;
 }
 

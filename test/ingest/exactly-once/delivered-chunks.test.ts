@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
 import type { SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
 import type { SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
@@ -88,7 +89,7 @@ test.each([
 
 test('a load that has to go behind others waits with nothing in its hands, and sends again what it had noted for a batch', async () => {
   const store = {
-    command: async () => {},
+    exec: async () => ({ stream: Readable.from([]) }),
     query: async () => ({ json: async () => [{ forgotten: 1 }] }),
   };
   const done: string[] = [];

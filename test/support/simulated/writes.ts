@@ -20,17 +20,16 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
   ],
   [
     /^INSERT INTO load_chunks \(/,
-    ({ tables, clock }, { query, params }) => {
+    ({ tables, clock }, { query, data }) => {
       const [, timed] = /, (sent_at|loaded_at)\)/.exec(query) ?? [];
-      const chunks = list(params.chunk);
-      const sent = tables.ledgerRows(list(params.head)).filter(({ chunk }) => chunks.includes(chunk));
+      const chunks = `${data}`.split('\n').map((line) => JSON.parse(line));
+      const sent = tables
+        .ledgerRows(chunks.map(({ head }) => head))
+        .filter((row) => chunks.some(({ chunk }) => chunk === row.chunk));
       const time = Math.max(clock, ...sent.map(({ sentAt }) => sentAt + 1));
-      for (const [n, chunk] of chunks.entries()) {
-        const at = (name: string) => list(params[name])[n] ?? '';
+      for (const { chunk, head, loadId, content, batch, bytes, records, rows, rejectedRows } of chunks) {
         tables.record({
-          ...{ chunk, head: at('head'), loadId: at('loadId'), content: at('content'), batch: at('batch') },
-          ...{ bytes: Number(at('bytes')), records: Number(at('records')) },
-          ...{ rows: Number(at('rows')), rejectedRows: Number(at('rejectedRows')) },
+          ...{ chunk, head, loadId, content, batch, bytes, records, rows, rejectedRows },
           sentAt: timed === 'sent_at' ? time : -1,
           loadedAt: timed === 'loaded_at' ? time : -1,
         });
