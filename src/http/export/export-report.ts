@@ -10,7 +10,7 @@ import { answered, beginning, planOf, type ReportDeps } from '../report/handler.
 import { exportHeaders, reportHeaders } from '../report/headers.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { fieldsOf } from './parameters.ts';
+import { fieldsOf, parametersIn } from './parameters.ts';
 import type { ExportedReport } from './paths.ts';
 
 /** What answers the requests for one report in one format. */
@@ -87,10 +87,10 @@ function unchanged(c: Context<HttpEnv>, version: string | undefined): Response |
 
 /** @throws {InvalidRequest} */
 function requestOf(c: Context<HttpEnv>, requests: RequestReader): ReportRequest {
-  const { searchParams } = new URL(c.req.url);
+  const given = parametersIn(new URL(c.req.url));
   // The link was verified at login.
-  searchParams.delete(linkParameter);
-  return requests.read(fieldsOf(searchParams));
+  given.delete(linkParameter);
+  return requests.read(fieldsOf(given));
 }
 
 /** Undefined for a wrong request, which is refused behind the rate limit. */

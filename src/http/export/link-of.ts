@@ -3,7 +3,7 @@ import { defaultLinkMs, type Links, linkParameter, maxLinkMs } from '../../accou
 import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader } from '../../report/request.ts';
-import { fieldsOf, longestAddress } from './parameters.ts';
+import { fieldsOf, longestAddress, parametersIn } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 
 /**
@@ -18,15 +18,15 @@ export function linkOf(
   expires: Date | undefined,
 ): { link: string; expires: Date } | undefined {
   const base = 'http://adtally';
-  const { pathname, searchParams } = new URL(URL.canParse(address, base) ? address : base, base);
-  const exported = exportedReports(catalog).find(({ path }) => path === pathname);
-  if (!exported || searchParams.has(linkParameter)) {
+  const asked = new URL(URL.canParse(address, base) ? address : base, base);
+  const exported = exportedReports(catalog).find(({ path }) => path === asked.pathname);
+  if (!exported || asked.searchParams.has(linkParameter)) {
     throw new InvalidRequest(
       'address',
       'must be the path of an export with its parameters, such as /v1/export/campaigns.csv?start_time=2026-10-01&end_time=2026-10-31',
     );
   }
-  new RequestReader(catalog, exported.endpoint.breakdown).read(fieldsOf(searchParams));
+  new RequestReader(catalog, exported.endpoint.breakdown).read(fieldsOf(parametersIn(asked)));
   const now = Date.now();
   const until = new Date(Math.floor((expires?.getTime() ?? now + defaultLinkMs) / 1000) * 1000);
   if (+until <= now) throw new InvalidRequest('expires', 'must not be in the past');

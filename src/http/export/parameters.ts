@@ -65,6 +65,17 @@ export const parameters: Readonly<Record<string, Single>> = {
 /** nginx takes 8 KiB of a request's first line by itself. */
 export const longestAddress = 8_000;
 
+/** The parameters of an address. @throws {InvalidRequest} when they are not UTF-8: read as such they would have other names */
+export function parametersIn({ search, searchParams }: URL): URLSearchParams {
+  try {
+    // A percent sign that begins no escape stands for itself.
+    decodeURIComponent(search.replace(/%(?![\da-f]{2})/gi, '%25'));
+  } catch {
+    throw new InvalidRequest(undefined, 'the parameters are not UTF-8');
+  }
+  return searchParams;
+}
+
 /** `filters.device=mobile`; brackets would have to be quoted in shells, and are patterns to curl. */
 const filter = /^filters\.(.+)$/;
 

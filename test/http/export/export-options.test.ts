@@ -109,11 +109,20 @@ test.each([
   ['compare_to=2026-01-01/2026-01-32', 'compare_to.end_time'],
   ['compare_to=last_week', 'compare_to'],
   ['compare_to=2026-01-01/2026-01-31/2026-02-28', 'compare_to'],
+  // ISO 8859-1, which would be a campaign of another name.
+  ['filters.campaign=gr%F6%DFe', undefined],
 ])('%s is refused and named', async (parameter, field) => {
   const headers = { authorization: `Bearer ${await service.token('advertiser')}` };
   const address = `${exportPath('/v1/campaigns/breakdowns/date', 'csv')}?${parametersOf(march)}&${parameter}`;
   const response = await fetch(`${service.url}${address}`, { headers });
   expect([response.status, JSON.parse(await response.text()).field]).toEqual([400, field]);
+});
+
+test('a percent sign that begins no escape stands for itself', async () => {
+  const headers = { authorization: `Bearer ${await service.token('advertiser')}` };
+  const given = `${parametersOf(march)}&filters.campaign=gr%C3%B6%C3%9Fe+%2B1%`;
+  const response = await fetch(`${service.url}/v1/export/campaigns.json?${given}`, { headers });
+  expect(JSON.parse(await response.text()).result.rows).toMatchObject([{ campaign: 'größe +1%' }]);
 });
 
 test('what is written is read again', () => {
