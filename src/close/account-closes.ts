@@ -4,37 +4,32 @@ import type { Reader } from '../../clickhouse/reader.ts';
 import { time } from '../report/changed-since.ts';
 import { ownSettings } from '../report/compile.ts';
 import { rfc3339 } from '../report/day-changed.ts';
-import { day, inOrder, inverted } from '../report/option-schema.ts';
+import { exactBody, inOrder, inverted, rangeFields } from '../report/option-schema.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import type { Month } from './month.ts';
 
 /** What an account may know of its closes. */
 
 /** The request body of a list of closes. */
-export const closesBody = z
-  .strictObject(
-    {
-      start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
-      end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
-    },
-    {
-      error: ({ code }) =>
-        code === 'unrecognized_keys'
-          ? 'is not known here: there are start_time and end_time'
-          : 'the body must be a JSON object',
-    },
-  )
-  .describe('The months that these days are of. Other fields are refused.')
-  .refine(inOrder, inverted);
+export const closesBody = exactBody(rangeFields, 'The months that these days are of.').refine(
+  inOrder,
+  inverted,
+);
 
-const revision = z.string().regex(/^[0-9a-f]{64}$/);
+const revision = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ examples: ['4c2b3f0f6f0f6d0f8a7c7e0c5f7c1f3f2a9f5d1c0b8e4a6d2c1f9e7b5a3d1c0f'] });
 export const closesAnswer = z.strictObject({
   closes: z
     .array(
       z.strictObject({
-        month: z.string().regex(/^\d{4}-\d{2}$/),
+        month: z
+          .string()
+          .regex(/^\d{4}-\d{2}$/)
+          .meta({ examples: ['2026-10'] }),
         revision: revision.describe('Its name: the sha256 of its rows.'),
-        previous: revision.nullable().describe('What was closed before it.'),
+        previous: revision.nullable().meta({ description: 'What was closed before it.', examples: [null] }),
         closed_at: time.describe('When it was closed.'),
         unconfirmed_revenue_dates: z
           .array(z.string().meta({ format: 'date' }))

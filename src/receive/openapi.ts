@@ -1,8 +1,8 @@
 import { formats } from '../../ingest/formats/formats.ts';
 import { runningVersion } from '../config/version.ts';
 import { challenge } from '../http/access/authentication.ts';
-import { headerRefs } from '../http/openapi/messages.ts';
 import type { OpenApiDocument, ResponseObject } from '../http/openapi/model.ts';
+import { headerRefs } from '../http/openapi/operation.ts';
 import { schemaOf } from '../http/openapi/schemas.ts';
 import {
   type ProblemCode,

@@ -57,6 +57,7 @@ const told = z.strictObject({
   total: amount.describe('The same without signs: the sum of what each row differs by.'),
 });
 const date = z.string().meta({ format: 'date' });
+const count = z.number().meta({ type: 'integer', minimum: 0 });
 const about = {
   zone: z.string().optional().describe('The time zone of their days.'),
   other_zones: z.array(z.string()).optional().describe('Others that would fit as well.'),
@@ -83,52 +84,78 @@ export function comparisonAnswer(catalog: Catalog, family: string) {
     .describe(
       '`within` the tolerance. A row that is `equal` is listed only where explanations leave something on it.',
     );
+  const key = keyOf(catalog, family);
+  const gap = { net: '-250', total: '250' };
   return z.strictObject({
-    account: z.string(),
+    account: z.string().meta({ examples: ['acme'] }),
     family: z.literal(family),
-    from: date.describe('The first day that is compared.'),
+    from: date.meta({ description: 'The first day that is compared.', examples: ['2026-10-01'] }),
     to: date.describe('The last day that is compared.'),
-    figures: each(z.strictObject({ ours: amount, theirs: amount, gap: told, unexplained: told })).describe(
-      'Totals of each figure that is compared. What is explained and what is not add up to the gap.',
-    ),
+    figures: each(z.strictObject({ ours: amount, theirs: amount, gap: told, unexplained: told })).meta({
+      description:
+        'Totals of each figure that is compared. What is explained and what is not add up to the gap.',
+      examples: [
+        { impressions: { ours: '8250', theirs: '8000', gap, unexplained: { net: '0', total: '0' } } },
+      ],
+    }),
     explained: z
       .array(
         z.strictObject({
           cause: z
             .enum(Object.keys(causes) as CauseName[])
-            .meta({ 'x-enum-descriptions': Object.values(causes) }),
-          what: z.string().describe('The explanation, in English.'),
-          about: z.strictObject(about),
-          figures: each(told).describe('How much of the gap it accounts for.'),
+            .meta({ 'x-enum-descriptions': Object.values(causes), examples: ['missing_day'] }),
+          what: z.string().meta({
+            description: 'The explanation, in English.',
+            examples: ['their report has nothing of 2026-10-31'],
+          }),
+          about: z.strictObject(about).meta({ examples: [{ days: ['2026-10-31'], their_days: [] }] }),
+          figures: each(told).meta({
+            description: 'How much of the gap it accounts for.',
+            examples: [{ impressions: gap }],
+          }),
         }),
       )
       .describe('What explains the gap, in the order in which it was found.'),
-    untried: z.array(z.string()).describe('What could not be tried, in English.'),
+    untried: z
+      .array(z.string())
+      .meta({ description: 'What could not be tried, in English.', examples: [[]] }),
     unreadable: z
       .strictObject({
-        records: z.number().meta({ type: 'integer', minimum: 0 }),
-        first: z.array(z.string()).describe('The first of them, each with its line and field, in English.'),
+        records: count,
+        first: z.array(z.string()).meta({
+          description: 'The first of them, each with its line and field, in English.',
+          examples: [['the file line 3: impressions must be a whole number, not "many"']],
+        }),
       })
       .describe('Records of the file that cannot be read, and so are compared with nothing.'),
-    rows: z
-      .strictObject(
-        Object.fromEntries(statuses.map((name) => [name, z.number().meta({ type: 'integer', minimum: 0 })])),
-      )
-      .describe('How many rows by day and key there are of each status.'),
-    more_differences: z
-      .number()
-      .meta({ type: 'integer', minimum: 0 })
-      .describe('How many rows follow those in `differences`.'),
+    rows: z.strictObject(Object.fromEntries(statuses.map((name) => [name, count]))).meta({
+      description: 'How many rows by day and key there are of each status.',
+      examples: [{ equal: 30, within: 0, differs: 0, only_ours: 1, only_theirs: 0 }],
+    }),
+    more_differences: count.meta({
+      description: 'How many rows follow those in `differences`.',
+      examples: [0],
+    }),
     differences: z
       .array(
         z.strictObject({
           day: date,
-          [keyOf(catalog, family)]: z.string(),
+          [key]: z.string(),
           name: z.string(),
           status,
           ...each(inRow).shape,
         }),
       )
-      .describe(`Rows that are not equal, by day and key: the first ${mostRows}.`),
+      .meta({
+        description: `Rows that are not equal, by day and key: the first ${mostRows}.`,
+        examples: [
+          [
+            {
+              ...{ day: '2026-10-31', [key]: 'autumn', name: 'Autumn', status: 'only_ours' },
+              impressions: { ours: '250', theirs: '0', difference: '-250', unexplained: '0' },
+            },
+          ],
+        ],
+      }),
   });
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { closeNamed, day, inOrder, inverted, optionFields } from './option-schema.ts';
+import { closeNamed, exactBody, inOrder, inverted, optionFields, rangeFields } from './option-schema.ts';
 import { optionsOf, type ReportRequest, rangeOf } from './request.ts';
 
 /** The rows of the finest breakdown by day, which is what a close keeps. */
@@ -13,8 +13,7 @@ export function closedBreakdown(catalog: Catalog, family: string): Breakdown {
 export function adjustmentsBody(catalog: Catalog, family: string) {
   const { filters, limit, totals } = optionFields(catalog, closedBreakdown(catalog, family));
   const fields = {
-    start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
-    end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
+    ...rangeFields,
     filters,
     limit,
     totals,
@@ -28,13 +27,7 @@ export function adjustmentsBody(catalog: Catalog, family: string) {
       .optional()
       .describe('`closed`, which it is if absent, or the revision of a close, of its month alone.'),
   };
-  const known = `is not known here: there are ${Object.keys(fields).join(', ')}`;
-  return z
-    .strictObject(fields, {
-      error: ({ code }) => (code === 'unrecognized_keys' ? known : 'the body must be a JSON object'),
-    })
-    .describe('Days of closed months. Other fields are refused.')
-    .refine(inOrder, inverted);
+  return exactBody(fields, 'Days of closed months.').refine(inOrder, inverted);
 }
 
 export type AdjustmentsFields = z.infer<ReturnType<typeof adjustmentsBody>>;

@@ -20,6 +20,25 @@ export const inOrder = ({ start_time, end_time }: { start_time: string; end_time
   start_time <= end_time;
 export const inverted = { path: ['end_time'], error: 'must not be before start_time' };
 
+/** The two days of a range, as every body has them that asks for one. */
+export const rangeFields = {
+  start_time: day.meta({ description: 'First day of the range, `yyyy-mm-dd`.', examples: ['2026-10-01'] }),
+  end_time: day.meta({
+    description: 'Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.',
+    examples: ['2026-10-31'],
+  }),
+};
+
+/** A body in which nothing is ignored: without a field that was meant the answer would be another. */
+export function exactBody<Fields extends z.ZodRawShape>(fields: Fields, description: string) {
+  const known = `is not known here: there are ${list(Object.keys(fields))}`;
+  return z
+    .strictObject(fields, {
+      error: ({ code }) => (code === 'unrecognized_keys' ? known : 'the body must be a JSON object'),
+    })
+    .describe(`${description} Other fields are refused.`);
+}
+
 /** The optional fields of the body of a breakdown: how a caller may write each, and what OpenAPI says of it. */
 export function optionFields(catalog: Catalog, breakdown: Breakdown) {
   const { filters, metrics, ordered, compared } = optionNames(catalog, breakdown);

@@ -7,7 +7,7 @@ import { type DateRange, daysIn, periodsBefore } from './days.ts';
 import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
 import { InvalidRequest, parsedJson } from './invalid-request.ts';
 import { nearMiss } from './near-miss.ts';
-import { closePattern, day, inOrder, inverted, optionFields } from './option-schema.ts';
+import { closePattern, inOrder, inverted, optionFields, rangeFields } from './option-schema.ts';
 import type { ReportOptions } from './options.ts';
 import { everyDay } from './plan.ts';
 
@@ -24,8 +24,7 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
   const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
   return z
     .object({
-      start_time: day.describe('First day of the range, `yyyy-mm-dd`.'),
-      end_time: day.describe('Last day of the range, included, `yyyy-mm-dd`; not before `start_time`.'),
+      ...rangeFields,
       ...optionFields(catalog, breakdown),
     })
     .describe(

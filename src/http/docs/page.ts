@@ -180,10 +180,10 @@ function typeOf({ type = 'object', format, anyOf, 'x-column-type': column }: Jso
 const shown = 12;
 
 function examplesOf({ examples, enum: names }: JsonSchema): Html | string {
-  const listed = (values: unknown[]) => html`${values.map((value) => html` <code>${value}</code>`)}`;
-  if (Array.isArray(names) && names.length <= shown)
-    return html` <span class="soft">One of${listed(names)}.</span>`;
-  return Array.isArray(examples) ? html` <span class="soft">For example${listed(examples)}.</span>` : '';
+  const listed = (values: readonly unknown[]) =>
+    values.map((value) => html` <code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`);
+  if (names && names.length <= shown) return html` <span class="soft">One of${listed(names)}.</span>`;
+  return examples ? html` <span class="soft">For example${listed(examples)}.</span>` : '';
 }
 
 /** Every operation of a tag, in the order of the document. */

@@ -20,13 +20,13 @@ const flag: Single = {
   write: String,
 };
 const names: Single = {
-  written: 'In an address: with commas.',
+  written: 'In an address: with commas, `referrals,impressions`.',
   read: (given) => given.split(','),
   write: (value) => listOf(value).join(','),
 };
 /** `-spent,campaign`: descending with a minus, as sorting is written in many addresses. */
 const order: Single = {
-  written: 'In an address: with commas, a minus for descending.',
+  written: 'In an address: with commas, a minus for descending: `-impressions,start_time`.',
   read: (given) =>
     given
       .split(',')
@@ -38,7 +38,7 @@ const order: Single = {
 };
 /** The name of a period, or an interval of days as ISO 8601 writes it. */
 const period: Single = {
-  written: 'In an address two dates have a slash between them.',
+  written: 'In an address two dates have a slash between them: `2026-09-01/2026-09-30`.',
   read: (given) => {
     const [start_time, end_time, ...more] = given.split('/');
     return end_time === undefined || more.length > 0 ? given : { start_time, end_time };

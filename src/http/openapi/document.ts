@@ -1,23 +1,13 @@
-import { existsSync, readFileSync } from 'node:fs';
-import * as z from 'zod';
 import type { Catalog } from '../../../catalog/catalog.ts';
+import { runningVersion } from '../../config/version.ts';
+import { problemCodes, problemSchema } from '../request/problems.ts';
+import { exportPaths } from './export-paths.ts';
 import { documentHeaders } from './headers.ts';
-import {
-  basicLogin,
-  bearerLogin,
-  changesTag,
-  closesTag,
-  compareTag,
-  explainTag,
-  exportTag,
-  mailsTag,
-  problemResponses,
-  serviceTag,
-} from './messages.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
-import { documentPaths } from './paths.ts';
-import { schedulePaths } from './schedule-paths.ts';
-import { componentSchemas } from './schemas.ts';
+import { problemResponses, tags } from './operation.ts';
+import { familyPaths, manifestOperation, mcpOperation, schedulePaths, servicePaths } from './questions.ts';
+import { reportPaths } from './reports.ts';
+import { NamedSchemas } from './schemas.ts';
 
 const bearer = {
   type: 'http',
@@ -43,51 +33,41 @@ export function openApiDocument(
   limits: Limits,
   { withOperator = true, withSchedules = false } = {},
 ): OpenApiDocument {
-  const { name, version, description, license } = manifest();
+  const schemas = new NamedSchemas();
+  schemas.name('Problem', problemSchema(problemCodes));
+  const paths = {
+    ...reportPaths(catalog, schemas),
+    ...familyPaths(catalog, schemas),
+    ...exportPaths(catalog, schemas),
+    '/v1/closes/{revision}/manifest': { get: manifestOperation },
+    '/mcp': { post: mcpOperation },
+    ...servicePaths(schemas, withOperator),
+    ...(withSchedules && schedulePaths()),
+  };
   return {
     openapi: '3.1.1',
     info: {
-      title: name,
-      version,
-      summary: description,
+      title: 'adtally',
+      version: runningVersion().version,
+      summary:
+        'Ad performance reports at the speed of the database: every row, exact, streamed from ClickHouse',
       description: introduction(limits),
-      license: { name: license, identifier: license },
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The service that serves this document.' }],
-    security: [{ [bearerLogin]: [] }],
+    security: [{ login_token: [] }],
     tags: [
       ...Object.entries(catalog.families).map(([family, { owner, entity }]) => ({
         name: family,
         description: `Reports for ${owner.replace('_id', '')}s, per ${entity.replaceAll('_', ' ')}.`,
       })),
-      {
-        name: changesTag,
-        description: 'Which days changed, for those who keep a copy and fetch what is new.',
-      },
-      {
-        name: explainTag,
-        description: 'Which loads a row is made of, for those who ask where a number comes from.',
-      },
-      {
-        name: compareTag,
-        description: 'A report of the other side beside this one, and what explains the gap.',
-      },
-      {
-        name: closesTag,
-        description: 'What changed after a month was closed; reports as of a close have `as_of`.',
-      },
-      {
-        name: exportTag,
-        description: 'The same reports for other tools: as files by GET, by links, and for assistants.',
-      },
-      ...(withSchedules
-        ? [{ name: mailsTag, description: 'Reports that an account has sent by mail again and again.' }]
-        : []),
-      { name: serviceTag, description: 'What the service says about itself, to anyone.' },
+      ...Object.entries(tags)
+        .filter(([tag]) => withSchedules || tag !== 'mails')
+        .map(([tag, description]) => ({ name: tag, description })),
     ],
-    paths: { ...documentPaths(catalog, withOperator), ...(withSchedules && schedulePaths()) },
+    paths,
     components: {
-      securitySchemes: { [bearerLogin]: bearer, [basicLogin]: basic },
+      securitySchemes: { login_token: bearer, login_token_as_password: basic },
       parameters: {
         'X-Request-Id': {
           name: 'X-Request-Id',
@@ -97,7 +77,7 @@ export function openApiDocument(
         },
       },
       headers: documentHeaders(limits),
-      schemas: componentSchemas(catalog),
+      schemas: schemas.all(),
       responses: problemResponses(),
     },
     'x-limits': limits,
@@ -113,21 +93,4 @@ function introduction({ requests, windowSeconds, maxBodyBytes, timeoutSeconds, .
     `An account has ${requests} requests in ${windowSeconds} s, unless the operator set its own limit; \`RateLimit-Policy\` shows it. A body has at most ${maxBodyBytes} bytes, a report takes at most ${timeoutSeconds} s. A range may be of any length.`,
     `Of an account ${reports.mostOfAccount} reports run at a time, of all accounts ${reports.most}; others wait up to ${reports.waitSeconds} s, then get 429. While others wait, an answer that is taken at less than ${leastPace.bytesPerSecond / 1024} KiB/s over ${leastPace.seconds} s breaks off; so does one that nobody reads for ${sendTimeoutSeconds} s.`,
   ].join('\n\n');
-}
-
-const packageManifest = z.object({
-  name: z.string(),
-  version: z.string(),
-  description: z.string(),
-  license: z.string(),
-});
-
-/** @throws when package.json is neither where a checkout has it nor where an installed build has it */
-function manifest(): z.infer<typeof packageManifest> {
-  const places = ['../../../package.json', '../../../../package.json'].map(
-    (path) => new URL(path, import.meta.url),
-  );
-  const place = places.find((url) => existsSync(url));
-  if (!place) throw new Error('package.json of adtally is missing');
-  return packageManifest.parse(JSON.parse(readFileSync(place, 'utf8')));
 }

@@ -1,128 +1,138 @@
 import { combinations, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { filterFields } from '../../report/fields.ts';
+import { rangeFields } from '../../report/option-schema.ts';
 import { requestSchema } from '../../report/request.ts';
-import { linkExpiry } from '../export/links.ts';
+import { linkAnswer, linkExpiry } from '../export/links.ts';
 import { parameters as fieldParameters } from '../export/parameters.ts';
 import { exportFormats } from '../export/paths.ts';
-import type { ProblemCode } from '../request/problems.ts';
-import { exampleParameters, exampleRequest } from './examples.ts';
+import type { Operation, Parameter, PathItem } from './model.ts';
 import {
   allHeaders,
-  answering,
-  basicLogin,
-  bearerLogin,
-  exportTag,
   headerRefs,
   json,
-  jsonProblems,
   limitHeaders,
-  problemRefs,
+  ofExport,
+  ofJson,
+  operation,
   reportHeaders,
-  reportProblems,
-  requestId,
   rowsContent,
-  taking,
-} from './messages.ts';
-import type { JsonSchema, Operation, Parameter, PathItem } from './model.ts';
-import { jsonSchema, schemaRef } from './schemas.ts';
+} from './operation.ts';
+import { exampleOf, jsonSchema, type NamedSchemas } from './schemas.ts';
 
-const security: Operation['security'] = [{ [bearerLogin]: [] }, { [basicLogin]: [] }];
-const exportHeaders = [...reportHeaders, 'ETag'];
-/** Nobody looks at a body. */
-const ofBody: readonly ProblemCode[] = ['body_too_large', 'unsupported_media_type'];
-const exportProblems = [...reportProblems.filter((code) => !ofBody.includes(code)), 'not_found'] as const;
+const security: Operation['security'] = [{ login_token: [] }, { login_token_as_password: [] }];
 
 /** Every report as a file by GET, and links to it. The sixteen are told in two paths for each family. */
-export function exportPaths(catalog: Catalog, family: string): [string, PathItem][] {
+export function exportPaths(catalog: Catalog, schemas: NamedSchemas): Record<string, PathItem> {
   const format = inPath('format', 'What the file is.', exportFormats);
-  const breakdown = inPath('breakdown', 'As in the path of the endpoint.', breakdownNames(catalog, family));
-  return [
-    { path: family, id: family, what: `The report of ${family}`, parameters: [format] },
-    {
-      path: `${family}/{breakdown}`,
-      id: `${family}_breakdown`,
-      what: `A breakdown of ${family}`,
-      parameters: [breakdown, format],
-    },
-  ].flatMap(({ path, id, what, parameters }): [string, PathItem][] => [
-    [`/v1/export/${path}.{format}`, exportItem(catalog, family, `export_${id}`, what, parameters)],
-    [`/v1/links/${path}.{format}`, { post: linkOperation(`link_${id}`, parameters) }],
-  ]);
+  return Object.fromEntries(
+    Object.keys(catalog.families).flatMap((family) => {
+      const breakdown = inPath('breakdown', 'As in the path of the endpoint.', breakdowns(catalog, family));
+      const asked = bodyParameters(catalog, family);
+      return [
+        ...pathsOf(schemas, family, family, `The report of ${family}`, [format], asked),
+        ...pathsOf(
+          schemas,
+          `${family}/{breakdown}`,
+          `${family}_breakdown`,
+          `A breakdown of ${family}`,
+          [breakdown, format],
+          asked,
+        ),
+      ];
+    }),
+  );
 }
 
 const inPath = (name: string, description: string, names: readonly string[]): Parameter => ({
-  name,
-  in: 'path',
-  required: true,
-  description,
-  schema: { type: 'string', enum: names },
+  ...{ name, in: 'path', required: true, description, schema: { type: 'string', enum: names } },
 });
 
-function breakdownNames(catalog: Catalog, family: string): string[] {
+function breakdowns(catalog: Catalog, family: string): string[] {
   return combinations(familyOf(catalog, family))
     .flatMap((dimensions) => [dimensions, [...dimensions, 'date']])
     .filter(({ length }) => length > 0)
     .map((parts) => parts.join('_'));
 }
 
-function exportItem(
-  catalog: Catalog,
-  family: string,
+function pathsOf(
+  schemas: NamedSchemas,
+  path: string,
   id: string,
   what: string,
   inPath: readonly Parameter[],
-): PathItem {
-  const ifNoneMatch: Parameter = {
-    name: 'If-None-Match',
-    in: 'header',
-    description: 'The `ETag` of an earlier answer: 304 if it would be the same.',
-    schema: { type: 'string' },
-  };
-  const parameters = [...inPath, ...bodyParameters(catalog, family), requestId, ifNoneMatch];
-  const others = {
-    304: {
-      description: 'Nothing has changed; not counted as a request, except with `as_of`.',
-      headers: headerRefs([...allHeaders, 'ETag', 'Vary']),
-    },
-    ...problemRefs(exportProblems),
-  };
-  return {
-    get: {
-      operationId: `get_${id}`,
-      tags: [exportTag],
-      summary: `${what} as a file`,
-      description:
-        'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused.',
-      security,
-      parameters,
-      responses: {
-        ...answering('The report, complete.', exportHeaders, {
-          ...json({ type: 'object' }),
-          ...rowsContent(),
-        }),
-        ...others,
+  asked: readonly Parameter[],
+): [string, PathItem][] {
+  const file = {
+    tags: ['exports'],
+    security,
+    parameters: [...inPath, ...asked, ifNoneMatch],
+    headers: [...reportHeaders, 'ETag'],
+    others: {
+      304: {
+        description: 'Nothing has changed; not counted as a request, except with `as_of`.',
+        headers: headerRefs([...allHeaders, 'ETag', 'Vary']),
       },
     },
-    head: {
-      operationId: `head_${id}`,
-      tags: [exportTag],
-      summary: `${what} as a file: headers alone`,
-      description: 'Computes nothing.',
-      security,
-      parameters,
-      responses: { ...answering('The report, complete.', exportHeaders), ...others },
-    },
+    refusals: ofExport,
   };
+  const description = 'The report, complete.';
+  const get = operation({
+    ...file,
+    id: `get_export_${id}`,
+    summary: `${what} as a file`,
+    description:
+      'The rows of the endpoint of the same name, for tools that know only GET. Parameters that nobody knows are refused.',
+    gives: { description, content: { ...json({ schema: { type: 'object' } }), ...rowsContent() } },
+  });
+  const head = operation({
+    ...file,
+    id: `head_export_${id}`,
+    summary: `${what} as a file: headers alone`,
+    description: 'Computes nothing.',
+    gives: { description },
+  });
+  const post = operation({
+    id: `link_${id}`,
+    tags: ['exports'],
+    summary: 'A link to that file, for programs that cannot log in',
+    description:
+      'Takes the body of the endpoint and `expires`, a day or a time within 366 days, in a week unless given. Whoever has the link has this report, and its requests count as those of the account, until then or until the token that made it ends.',
+    security,
+    parameters: inPath,
+    takes: json({
+      schema: { ...jsonSchema(linkBody), description: linkBody.description },
+      example: exampleOf(linkBody),
+    }),
+    gives: {
+      description: 'Path and parameters of the link.',
+      content: json(schemas.body('Link', linkAnswer)),
+    },
+    headers: limitHeaders,
+    refusals: [...ofJson, 404],
+  });
+  return [
+    [`/v1/export/${path}.{format}`, { get, head }],
+    [`/v1/links/${path}.{format}`, { post }],
+  ];
 }
+
+const linkBody = linkExpiry
+  .extend(rangeFields)
+  .describe('The body of the endpoint, and when the link expires.');
+
+const ifNoneMatch: Parameter = {
+  name: 'If-None-Match',
+  in: 'header',
+  description: 'The `ETag` of an earlier answer: 304 if it would be the same.',
+  schema: { type: 'string' },
+};
 
 /** The fields of the body as an address writes them. */
 function bodyParameters(catalog: Catalog, family: string): Parameter[] {
   // Breakdowns by date take every field.
-  const { properties = {}, required = [] } = jsonSchema(
-    requestSchema(catalog, { family, dimensions: [], day: true }),
-  );
-  const examples = exampleParameters(familyOf(catalog, family).columns);
+  const breakdown = { family, dimensions: [], day: true };
+  const { properties = {}, required = [] } = jsonSchema(requestSchema(catalog, breakdown));
   const filters = filterFields(catalog, family).map(
     ({ id }): Parameter => ({
       name: `filters.${id}`,
@@ -131,47 +141,15 @@ function bodyParameters(catalog: Catalog, family: string): Parameter[] {
       schema: { type: 'array', items: { type: 'string' } },
     }),
   );
-  const single = Object.entries(fieldParameters).map(([id, { written }]): Parameter => {
-    const { description = '', ...schema }: JsonSchema = properties[id] ?? {};
+  const single = Object.entries(fieldParameters).map(([name, { written }]): Parameter => {
+    const { description = '', ...schema } = properties[name] ?? {};
     return {
-      name: id,
+      name,
       in: 'query',
-      ...(required.includes(id) && { required: true }),
+      ...(required.includes(name) && { required: true }),
       description: written ? `${description} ${written}` : description,
-      schema: {
-        ...(written ? { type: 'string' } : schema),
-        ...(examples[id] && { examples: [examples[id]] }),
-      },
+      schema: written ? { type: 'string' } : schema,
     };
   });
   return [...filters, ...single];
-}
-
-/** How a link to an export is made. */
-function linkOperation(operationId: string, parameters: readonly Parameter[]): Operation {
-  const day = { type: 'string', format: 'date' };
-  return {
-    operationId,
-    tags: [exportTag],
-    summary: 'A link to that file, for programs that cannot log in',
-    description:
-      'Takes the body of the endpoint and `expires`, a day or a time within 366 days, in a week unless given. Whoever has the link has this report, and its requests count as those of the account, until then or until the token that made it ends.',
-    security,
-    parameters: [...parameters, requestId],
-    requestBody: taking(
-      json(
-        {
-          type: 'object',
-          description: 'The body of the endpoint, and when the link expires.',
-          properties: { start_time: day, end_time: day, ...jsonSchema(linkExpiry).properties },
-          required: ['start_time', 'end_time'],
-        },
-        { ...exampleRequest, expires: '2026-12-01T00:00:00Z' },
-      ),
-    ),
-    responses: {
-      ...answering('Path and parameters of the link.', limitHeaders, json(schemaRef('Link'))),
-      ...problemRefs([...jsonProblems, 'not_found']),
-    },
-  };
 }

@@ -1,16 +1,11 @@
 import { exampleRequestId } from '../request/problems.ts';
 import type { HeaderObject, Limits } from './model.ts';
 
-interface Told extends Omit<HeaderObject, 'schema'> {
-  /** The least value of a header that is a whole number; all other headers are text. */
-  readonly least?: number;
-}
-
 const notInJson = 'Not with JSON, whose envelope says it.';
 
 /** The headers of answers, in the words of a caller. */
 export function documentHeaders({ requests, windowSeconds }: Limits): Record<string, HeaderObject> {
-  const told: Record<string, Told> = {
+  const told: Record<string, Omit<HeaderObject, 'schema'>> = {
     'X-Request-Id': {
       description: 'Names the request, also in the log of the service.',
       required: true,
@@ -32,8 +27,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
     'Retry-After': {
       description:
-        'Seconds until requests are accepted again. Absent with `internal_error`, which no waiting mends.',
-      least: 1,
+        'Seconds until the request may be sent again. Absent where no waiting mends it: with `internal_error`, `figures_damaged` and `report_timeout`.',
       example: 42,
     },
     'WWW-Authenticate': {
@@ -92,7 +86,6 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
     'Adtally-Row-Count': {
       description: `\`row_count\`, where \`limit\` was asked for. ${notInJson} Read right before the rows.`,
-      least: 0,
       example: 328500,
     },
     'Adtally-Totals': {
@@ -105,9 +98,9 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
   };
   return Object.fromEntries(
-    Object.entries(told).map(([name, { least, ...header }]) => [
+    Object.entries(told).map(([name, header]) => [
       name,
-      { ...header, schema: least === undefined ? { type: 'string' } : { type: 'integer', minimum: least } },
+      { ...header, schema: { type: typeof header.example === 'number' ? 'integer' : 'string' } },
     ]),
   );
 }

@@ -9,20 +9,24 @@ export interface OpenApiDocument {
     readonly license: { readonly name: string; readonly identifier: string };
   };
   readonly servers: readonly { readonly url: string; readonly description: string }[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security: Operation['security'];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, PathItem>>;
+  readonly paths: Named<PathItem>;
   readonly components: {
-    readonly securitySchemes: Readonly<
-      Record<string, { readonly type: string; readonly scheme: string; readonly description: string }>
-    >;
-    readonly parameters: Readonly<Record<string, Parameter>>;
-    readonly headers: Readonly<Record<string, HeaderObject>>;
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly responses: Readonly<Record<string, ResponseObject>>;
+    readonly securitySchemes: Named<{
+      readonly type: string;
+      readonly scheme: string;
+      readonly description: string;
+    }>;
+    readonly parameters: Named<Parameter>;
+    readonly headers: Named<HeaderObject>;
+    readonly schemas: Named<JsonSchema>;
+    readonly responses: Named<ResponseObject>;
   };
   readonly 'x-limits'?: Limits;
 }
+
+type Named<Of> = Readonly<Record<string, Of>>;
 
 /** What a caller must stay within. */
 export interface Limits {
@@ -48,11 +52,7 @@ export interface Parameter {
   readonly schema: JsonSchema;
 }
 
-export interface PathItem {
-  readonly get?: Operation;
-  readonly head?: Operation;
-  readonly post?: Operation;
-}
+export type PathItem = Readonly<Partial<Record<'get' | 'head' | 'post', Operation>>>;
 
 export interface Operation {
   readonly operationId: string;
@@ -62,14 +62,14 @@ export interface Operation {
   /** Present on an alias: the path it is the same as. */
   readonly 'x-alias-of'?: string;
   /** Empty: takes no login token. */
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly security?: readonly Named<readonly string[]>[];
   readonly parameters?: readonly (Reference | Parameter)[];
   readonly requestBody?: {
     readonly required: true;
     readonly description?: string;
     readonly content: Content;
   };
-  readonly responses: Readonly<Record<string, ResponseObject | Reference>>;
+  readonly responses: Named<ResponseObject | Reference>;
 }
 
 export interface Reference {
@@ -78,16 +78,16 @@ export interface Reference {
 
 export interface ResponseObject {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, Reference>>;
+  readonly headers?: Named<Reference>;
   readonly content?: Content;
 }
 
-export type Content = Readonly<Record<string, MediaType>>;
+export type Content = Named<MediaType>;
 
 export interface MediaType {
   readonly schema: JsonSchema;
   readonly example?: unknown;
-  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+  readonly examples?: Named<{ readonly summary: string; readonly value: unknown }>;
 }
 
 export interface HeaderObject {
@@ -105,7 +105,9 @@ export interface JsonSchema {
   readonly format?: string;
   readonly description?: string;
   readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly properties?: Named<JsonSchema>;
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
+  readonly enum?: readonly unknown[];
+  readonly examples?: readonly unknown[];
 }

@@ -3,7 +3,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { groupingDimensions } from '../columns.ts';
 import { dimensionsRead } from '../fields.ts';
-import { day, inOrder, inverted, optionFields } from '../option-schema.ts';
+import { day, exactBody, inOrder, inverted, optionFields } from '../option-schema.ts';
 import { onAllShards, type Plan, planReport, type ShardRouting } from '../plan.ts';
 
 /** The row of a report that is asked about. */
@@ -20,40 +20,34 @@ export function rowKeys(catalog: Catalog, family: string): string[] {
   return groupingDimensions(catalog, { family, dimensions, day: false }).map(({ key }) => key);
 }
 
-/** The request body of an explanation. Nothing in it is ignored: without a field that was meant the row would be another. */
+/** The request body of an explanation. */
 export function explainBody(catalog: Catalog, family: string) {
   const { dimensions } = familyOf(catalog, family);
   const { filters } = optionFields(catalog, { family, dimensions, day: false });
   const keys = rowKeys(catalog, family);
   const id = z.string({ error: 'must be text' }).optional();
-  return z
-    .strictObject(
-      {
-        start_time: day.describe('As the row has it: the first day that it covers.'),
-        end_time: day.describe('As the row has it: the last day that it covers.'),
-        filters,
-        row: z
-          .strictObject(Object.fromEntries(keys.map((key) => [key, id])), {
-            error: ({ code, input }) =>
-              code === 'unrecognized_keys'
-                ? `is no id of these rows: they have ${keys.join(', ')}`
-                : input === undefined
-                  ? 'is required: the ids of the row'
-                  : `must be an object with ids of the row: ${keys.join(', ')}`,
-          })
-          .describe(
+  return exactBody(
+    {
+      start_time: day.describe('As the row has it: the first day that it covers.'),
+      end_time: day.describe('As the row has it: the last day that it covers.'),
+      filters,
+      row: z
+        .strictObject(Object.fromEntries(keys.map((key) => [key, id])), {
+          error: ({ code, input }) =>
+            code === 'unrecognized_keys'
+              ? `is no id of these rows: they have ${keys.join(', ')}`
+              : input === undefined
+                ? 'is required: the ids of the row'
+                : `must be an object with ids of the row: ${keys.join(', ')}`,
+        })
+        .meta({
+          description:
             'The ids that tell the row apart, as a report with `ids` has them. The row has the sums over a column that is left out, as that of a coarser breakdown has; without any it is the totals.',
-          ),
-      },
-      {
-        error: ({ code }) =>
-          code === 'unrecognized_keys'
-            ? 'is not known here: there are start_time, end_time, filters and row'
-            : 'the body must be a JSON object',
-      },
-    )
-    .describe('A row of a report: its days, its ids and the filters of the report. Other fields are refused.')
-    .refine(inOrder, inverted);
+          examples: [{ [keys[0] ?? '']: 'autumn', device: 'mobile' }],
+        }),
+    },
+    'A row of a report: its days, its ids and the filters of the report.',
+  ).refine(inOrder, inverted);
 }
 
 export type ExplainFields = z.infer<ReturnType<typeof explainBody>>;

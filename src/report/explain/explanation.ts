@@ -3,6 +3,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { time } from '../changed-since.ts';
 
+const text = z.string().nullable();
 const date = z.string().meta({ format: 'date' });
 const count = z.number().meta({ type: 'integer', minimum: 0 });
 
@@ -20,13 +21,19 @@ export function explanationAnswer(catalog: Catalog, family: string) {
       .describe(
         'What the part is; each but `more` has one reason: `events` what a chunk of a file or body brought; `replay` a chunk of corrected rows; `pruned` the sums of what is older than the events that are kept; `by_hand` what came past the loader; `more` all parts behind the first ten thousand.',
       ),
-    load: z.string().nullable().describe('The load that brought it; null if the part is no single chunk.'),
-    corrects: z.string().nullable().describe('Of a `replay` the load whose rejected rows it corrects.'),
-    chunk: z.string().nullable().describe('The name of the chunk, a sha256.'),
-    reason: z
-      .string()
-      .nullable()
-      .describe('Why its records came, as they say themselves; null where they do not, and in `more`.'),
+    load: text.meta({
+      description: 'The load that brought it; null if the part is no single chunk.',
+      examples: ['20261101021000-3f2a91c07'],
+    }),
+    corrects: text.meta({
+      description: 'Of a `replay` the load whose rejected rows it corrects.',
+      examples: [null],
+    }),
+    chunk: text.meta({ description: 'The name of the chunk, a sha256.', examples: ['a'.repeat(64)] }),
+    reason: text.meta({
+      description: 'Why its records came, as they say themselves; null where they do not, and in `more`.',
+      examples: ['makegood'],
+    }),
     chunks: count.nullable().describe('How many chunks it stands for; null where that is not known.'),
     first_day: date.describe('The first day on which it adds to the row.'),
     last_day: date.describe('The last such day.'),
