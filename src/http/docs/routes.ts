@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
-import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
 import { type Branding, branded } from '../../config/branding.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { once, packDocument, sendDocument } from '../server/packed-document.ts';
 import { docsPage } from './page.ts';
 import { docsStyle } from './style.ts';
 
@@ -21,30 +21,15 @@ export interface DocsDeps {
  */
 export function docs({ heading, describe, brand }: DocsDeps): Hono<HttpEnv> {
   const style = branded(docsStyle, brand);
-  const document = lazy(describe);
-  const text = lazy(() => tagged(JSON.stringify(document())));
-  const page = lazy(async () => tagged(String(await docsPage(document(), heading, brand, style))));
-
+  const document = once(async () => describe());
+  const text = once(async () => packDocument(JSON.stringify(await document()), 'application/json'));
+  const page = once(async () =>
+    packDocument(String(await docsPage(await document(), heading, brand, style)), 'text/html; charset=UTF-8'),
+  );
   return new Hono<HttpEnv>()
-    .use('/openapi.json', etag())
-    .use('/docs', etag(), pageSecurity(style))
-    .get('/openapi.json', (c) =>
-      c.body(text().body, 200, { ...text().headers, 'Content-Type': 'application/json' }),
-    )
-    .get('/docs', async (c) =>
-      c.body((await page()).body, 200, {
-        ...(await page()).headers,
-        'Content-Type': 'text/html; charset=UTF-8',
-      }),
-    );
-}
-
-/** Caches keep it but revalidate each time, so that a new version shows at once. Hashed once, not at each request. */
-function tagged(text: string): { body: Uint8Array<ArrayBuffer>; headers: Record<string, string> } {
-  // The same bytes for all: an answer that nobody reads takes no memory.
-  const body = new TextEncoder().encode(text);
-  const hash = createHash('sha256').update(body).digest('base64url');
-  return { body, headers: { 'Cache-Control': 'no-cache', ETag: `"${hash}"` } };
+    .use('/docs', pageSecurity(style))
+    .get('/openapi.json', async (c) => sendDocument(c, await text()))
+    .get('/docs', async (c) => sendDocument(c, await page()));
 }
 
 /** The page may use its own style and pictures that are part of it, nothing else. */
@@ -62,12 +47,4 @@ function pageSecurity(style: string) {
     // Whether the whole host uses TLS is for its operator to say.
     strictTransportSecurity: false,
   });
-}
-
-function lazy<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => {
-    made ??= { value: make() };
-    return made.value;
-  };
 }

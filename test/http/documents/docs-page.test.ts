@@ -51,7 +51,15 @@ test.each(['/docs', '/openapi.json'])(
   async (name) => {
     const response = await fetch(`${service.url}${name}`);
     expect(response.status).toBe(200);
-    expect((await response.text()).length).toBeGreaterThan(10_000);
+    const text = await response.text();
+    expect(text.length).toBeGreaterThan(10_000);
+    for (const coding of ['br', 'gzip']) {
+      const packed = await fetch(`${service.url}${name}`, { headers: { 'accept-encoding': coding } });
+      expect(packed.headers.get('content-encoding')).toBe(coding);
+      expect(await packed.text()).toBe(text);
+    }
+    const plain = await fetch(`${service.url}${name}`, { headers: { 'accept-encoding': 'identity' } });
+    expect([plain.headers.get('content-encoding'), await plain.text()]).toEqual([null, text]);
     const tag = response.headers.get('etag') ?? '';
     expect((await fetch(`${service.url}${name}`, { headers: { 'if-none-match': tag } })).status).toBe(304);
   },
