@@ -68,29 +68,12 @@ export function dimensionOf(catalog: Catalog, name: string): Dimension {
   return dimension;
 }
 
-/** Where a caller asks which days of a family changed. */
-export function changesPath(family: string): string {
-  return `/v1/${family}/changes`;
-}
-
-/** Where a caller asks which loads a row of a family is made of. */
-export function explainPath(family: string): string {
-  return `/v1/${family}/explain`;
-}
-
-/** Where a caller asks what changed after a month was closed. */
-export function adjustmentsPath(family: string): string {
-  return `/v1/${family}/adjustments`;
-}
-
-/** Where a caller asks which months were closed. */
-export function closesPath(family: string): string {
-  return `/v1/${family}/closes`;
-}
-
-/** Where a caller compares a report of the other side with a family. */
-export function reconcilePath(family: string): string {
-  return `/v1/${family}/reconcile`;
+/** Where a caller asks something of a family beside its reports. */
+export function questionPath(
+  family: string,
+  question: 'changes' | 'explain' | 'closes' | 'adjustments' | 'reconcile',
+): string {
+  return `/v1/${family}/${question}`;
 }
 
 /** The table that says when the days of an account last changed in the reports of a family. */

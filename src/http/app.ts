@@ -3,14 +3,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
-import {
-  adjustmentsPath,
-  changesPath,
-  closesPath,
-  endpoints,
-  explainPath,
-  reconcilePath,
-} from '../../catalog/breakdowns.ts';
+import { endpoints, questionPath } from '../../catalog/breakdowns.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import { DamagedFigures, unreadablePart } from '../../clickhouse/consistency/damaged-parts.ts';
 import { isTransient, lacksMemory } from '../../clickhouse/retry.ts';
@@ -164,10 +157,10 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
       answer: report(reports, endpoint),
     })),
     ...Object.keys(deps.catalog.families).flatMap((family) => [
-      { path: changesPath(family), family, answer: changesOf(deps, family) },
-      { path: explainPath(family), family, answer: explanationOf(deps, family) },
-      { path: closesPath(family), family, answer: closesOf(deps, family) },
-      { path: adjustmentsPath(family), family, answer: adjustmentsOf(reports, family) },
+      { path: questionPath(family, 'changes'), family, answer: changesOf(deps, family) },
+      { path: questionPath(family, 'explain'), family, answer: explanationOf(deps, family) },
+      { path: questionPath(family, 'closes'), family, answer: closesOf(deps, family) },
+      { path: questionPath(family, 'adjustments'), family, answer: adjustmentsOf(reports, family) },
     ]),
   ];
   // What the page asks for; elsewhere a session opens nothing.
@@ -179,7 +172,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   const all = [
     ...asked.map((each) => ({ ...each, takes: asJson })),
     ...Object.keys(deps.catalog.families).map((family) => ({
-      ...{ path: reconcilePath(family), family, answer: comparisonOf(family), takes: [] },
+      ...{ path: questionPath(family, 'reconcile'), family, answer: comparisonOf(family), takes: [] },
     })),
   ];
   for (const { path, family, answer, takes } of all) {

@@ -1,6 +1,6 @@
 import { parse } from 'lossless-json';
 import { expect, test } from 'vitest';
-import { adjustmentsPath } from '../../catalog/breakdowns.ts';
+import { questionPath } from '../../catalog/breakdowns.ts';
 import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { prune } from '../../src/cli/store/prune.ts';
@@ -20,7 +20,7 @@ const now = () => new Date();
 
 async function adjusted(body: object = {}, family = 'campaigns'): Promise<Row[]> {
   const { account } = unloads;
-  const response = await service.post(adjustmentsPath(family), account, { ...march, ...body });
+  const response = await service.post(questionPath(family, 'adjustments'), account, { ...march, ...body });
   expect(response.status).toBe(200);
   return (parse(await response.text()) as { result: { rows: Row[] } }).result.rows;
 }
@@ -169,7 +169,9 @@ test('every format tells the same loads', async () => {
   await close(db.store, '2026-03', account, { anyway: true });
   const load = await unloads.load(await unloads.file('after.ndjson', ndjson(unloads.events(20))));
   const body = { ...march, by_load: true, totals: true, limit: 3 };
-  const csv = await service.post(adjustmentsPath('campaigns'), account, body, { accept: 'text/csv' });
+  const csv = await service.post(questionPath('campaigns', 'adjustments'), account, body, {
+    accept: 'text/csv',
+  });
   expect(csv.headers.get('adtally-totals')).toContain('impressions="20"');
   const rows = (await csv.text()).trim().split('\n');
   expect(rows).toHaveLength(4);
@@ -177,7 +179,7 @@ test('every format tells the same loads', async () => {
   for (const row of rows.slice(1)) expect(row).toContain(`"loaded","${load}",""`);
   for (const type of ['vnd.apache.parquet', 'vnd.apache.arrow.stream', 'x-ndjson']) {
     const accept = `application/${type}`;
-    const answer = await service.post(adjustmentsPath('campaigns'), account, body, { accept });
+    const answer = await service.post(questionPath('campaigns', 'adjustments'), account, body, { accept });
     expect([answer.status, Buffer.from(await answer.arrayBuffer()).includes(load)], type).toEqual([
       200,
       true,

@@ -1,6 +1,6 @@
 import { parse } from 'lossless-json';
 import { expect, test } from 'vitest';
-import { adjustmentsPath, familyOf } from '../../catalog/breakdowns.ts';
+import { familyOf, questionPath } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { unload } from '../../ingest/history/unload.ts';
@@ -62,7 +62,7 @@ async function expectAdjusted(family: string, account: string): Promise<void> {
   const ids = { ids: true, metrics: Object.keys(measures) };
   const today = await rowsOf(finest, ids);
   const closed = await rowsOf(finest, { ...ids, as_of: 'closed' });
-  const adjustments = await rowsOf(adjustmentsPath(family), {});
+  const adjustments = await rowsOf(questionPath(family, 'adjustments'), {});
   const keyOf = (row: Row) =>
     JSON.stringify(Object.entries(row).filter(([name]) => /^start_time$|_id$|^device$/.test(name)));
   const sums = (rows: readonly Row[]) => {

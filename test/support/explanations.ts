@@ -1,6 +1,6 @@
 import { type LosslessNumber, parse } from 'lossless-json';
 import { expect } from 'vitest';
-import { explainPath, familyOf } from '../../catalog/breakdowns.ts';
+import { familyOf, questionPath } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
@@ -45,7 +45,11 @@ export async function explain(
   account: string,
   asked: Asked = {},
 ): Promise<Explanation> {
-  const response = await service.post(explainPath(family), account, { ...days, row: {}, ...asked });
+  const response = await service.post(questionPath(family, 'explain'), account, {
+    ...days,
+    row: {},
+    ...asked,
+  });
   const text = await response.text();
   expect(response.status, text).toBe(200);
   const { result } = parse(text) as { result: Explanation };

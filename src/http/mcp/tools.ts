@@ -1,6 +1,6 @@
 import { type CallToolResult, createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
-import { changesPath, type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
+import { type Endpoint, endpoints, questionPath } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { rowColumns } from '../../report/columns.ts';
 import { periodNames } from '../../report/days.ts';
@@ -91,7 +91,7 @@ function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
       annotations: readOnly,
     },
     async ({ family, changed_since }) => {
-      const answer = await ask(changesPath(family), { changed_since });
+      const answer = await ask(questionPath(family, 'changes'), { changed_since });
       return answer.ok ? said(answer.text) : refused(answer.text);
     },
   );

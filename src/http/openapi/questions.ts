@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { changesPath, closesPath, explainPath, reconcilePath } from '../../../catalog/breakdowns.ts';
+import { questionPath } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { closesAnswer, closesBody } from '../../close/account-closes.ts';
 import { comparisonAnswer } from '../../reconcile/answer.ts';
@@ -26,7 +26,7 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
   };
   const operations = Object.keys(catalog.families).flatMap((family): [string, Operation][] => [
     [
-      changesPath(family),
+      questionPath(family, 'changes'),
       operation({
         id: `${family}_changes`,
         tags: ['changes'],
@@ -36,7 +36,7 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
       }),
     ],
     [
-      explainPath(family),
+      questionPath(family, 'explain'),
       operation({
         id: `${family}_explain`,
         tags: ['explanations'],
@@ -52,7 +52,7 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
       }),
     ],
     [
-      reconcilePath(family),
+      questionPath(family, 'reconcile'),
       operation({
         id: `${family}_reconcile`,
         tags: ['comparisons'],
@@ -69,7 +69,7 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
       }),
     ],
     [
-      closesPath(family),
+      questionPath(family, 'closes'),
       operation({
         id: `${family}_closes`,
         tags: ['closes'],

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import {
-  adjustmentsPath,
   type Breakdown,
   type Endpoint,
   endpointName,
   endpoints,
   familyOf,
+  questionPath,
 } from '../../../catalog/breakdowns.ts';
 import type { Catalog, DimensionColumnId } from '../../../catalog/catalog.ts';
 import type { Amount } from '../../../catalog/events.ts';
@@ -44,7 +44,7 @@ export function reportPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
     return same ? [[path, aliasOf(path, target, same)]] : [];
   });
   const adjustments = Object.keys(catalog.families).map((family): [string, Operation] => [
-    adjustmentsPath(family),
+    questionPath(family, 'adjustments'),
     adjustmentsOperation(catalog, schemas, family),
   ]);
   return Object.fromEntries(

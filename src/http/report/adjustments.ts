@@ -1,5 +1,5 @@
 import type { Handler } from 'hono';
-import { adjustmentsPath } from '../../../catalog/breakdowns.ts';
+import { questionPath } from '../../../catalog/breakdowns.ts';
 import { adjustmentsBody, adjustmentsRequest, closedBreakdown } from '../../report/adjustments.ts';
 import { parseBody } from '../../report/request.ts';
 import type { HttpEnv } from '../request/env.ts';
@@ -9,6 +9,6 @@ import { type ReportDeps, report } from './handler.ts';
 export function adjustmentsOf(deps: ReportDeps, family: string): Handler<HttpEnv> {
   const { catalog } = deps;
   const schema = adjustmentsBody(catalog, family);
-  const endpoint = { path: adjustmentsPath(family), breakdown: closedBreakdown(catalog, family) };
+  const endpoint = { path: questionPath(family, 'adjustments'), breakdown: closedBreakdown(catalog, family) };
   return report(deps, endpoint, (c) => adjustmentsRequest(catalog, family, parseBody(schema, c.get('body'))));
 }
