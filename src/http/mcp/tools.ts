@@ -6,11 +6,13 @@ import { rowColumns } from '../../report/columns.ts';
 import { periodNames } from '../../report/days.ts';
 import { filterFields } from '../../report/fields.ts';
 import { longestAddress, parametersOf } from '../export/parameters.ts';
-import { exportPath } from '../export/paths.ts';
+import { exportFormats, exportPath } from '../export/paths.ts';
 import type { OwnAnswer } from './own-service.ts';
 
 /** A model can hardly use more rows than this. */
 const maxRows = 1_000;
+const [format, ...otherFormats] = exportFormats;
+const others = otherFormats.map((each) => `.${each}`).join(', ');
 
 export interface ToolsDeps {
   readonly catalog: Catalog;
@@ -68,11 +70,11 @@ function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
       if (!answer.ok) return refused(answer.text);
       const { row_count: count } = countedRows.parse(JSON.parse(answer.text)).result;
       if (Math.min(fields.limit ?? count, count) <= maxRows) return said(answer.text);
-      const address = `${exportPath(endpoint.path, 'csv')}?${parametersOf(fields)}`;
+      const address = `${exportPath(endpoint.path, format)}?${parametersOf(fields)}`;
       const all =
         address.length > longestAddress
           ? 'there are too many filters for an address with all of them'
-          : `all of them are at ${address} (also .ndjson, .json, .arrow, .parquet), with the same login token`;
+          : `all of them are at ${address} (also ${others}), with the same login token`;
       return refused(
         `the report has ${count} rows; more than ${maxRows} are not given here. Ask for fewer with filters, limit and order_by, or with a coarser report; ${all}`,
       );

@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
+import { exportFormats } from '../../../src/http/export/paths.ts';
 import { event, load } from '../../support/events.ts';
 import { type TestService, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -106,6 +107,7 @@ describe('a report of more rows than a model reads', () => {
       const { isError, text } = await call('report', { report: 'campaigns', ...march, ...more });
       expect(isError).toBe(true);
       expect(text).toContain(`${many} rows`);
+      expect(exportFormats.filter((format) => !text.includes(`.${format}`))).toEqual([]);
       const [address = ''] = /\/v1\/export\/\S+/.exec(text) ?? [];
       const headers = { authorization: `Bearer ${await service.token('large')}` };
       const all = await (await fetch(`${service.url}${address}`, { headers })).text();
