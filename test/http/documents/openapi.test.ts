@@ -90,6 +90,14 @@ function answerOf(name: string): ResponseObject {
 
 const contentOf = (name: string): Content => answerOf(name).content ?? {};
 
+/** An answer is what the document says, and so is its example; one with another field is not. */
+async function expectDescribed(name: string, answer: { readonly result: object }) {
+  const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json', 'schema'];
+  expect(await faults(answer, ...place)).toEqual([]);
+  expect(await faults({ result: { ...answer.result, more: 1 } }, ...place)).not.toEqual([]);
+  expect(await faults(contentOf(name)['application/json']?.example, ...place)).toEqual([]);
+}
+
 test('the document is valid OpenAPI 3.1, and a broken one would be noticed', async () => {
   expect(await faults(document)).toEqual([]);
   expect(await faults({ ...document, info: {} })).not.toEqual([]);
@@ -121,31 +129,24 @@ test('it has every endpoint of the contract, and tells the aliases', () => {
 describe('what the service answers is what the document says', () => {
   test.each(['campaigns', 'ad_units'])('of the changes of %s', async (family) => {
     const name = `/v1/${family}/changes`;
-    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
     const account = family === 'ad_units' ? 'publisher' : 'advertiser';
     const response = await service.post(name, account, { changed_since: '2026-01-01T00:00:00Z' });
     const answer = (await response.json()) as { result: { days: object[] } };
     expect(answer.result.days).toHaveLength(2);
-    expect(await faults(answer, ...place, 'schema')).toEqual([]);
-    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
-    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+    await expectDescribed(name, answer);
   });
 
   test.each(['campaigns', 'ad_units'])('of an explanation of %s', async (family) => {
     const name = `/v1/${family}/explain`;
-    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
     const account = family === 'ad_units' ? 'publisher' : 'advertiser';
     const response = await service.post(name, account, { ...body, row: {} });
     const answer = (await response.json()) as { result: { parts: object[] } };
     expect(answer.result.parts.length).toBeGreaterThan(0);
-    expect(await faults(answer, ...place, 'schema')).toEqual([]);
-    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
-    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+    await expectDescribed(name, answer);
   });
 
   test.each(['campaigns', 'ad_units'])('of a comparison with %s', async (family) => {
     const name = `/v1/${family}/reconcile`;
-    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
     const account = family === 'ad_units' ? 'publisher' : 'advertiser';
     const { entity } = familyOf(catalog, family);
     const file = `day,${entity}_id,impressions\n${body.start_time},somebody,5\n${body.start_time},else,many\n`;
@@ -153,14 +154,11 @@ describe('what the service answers is what the document says', () => {
     const response = await service.post(`${name}${days}`, account, file, { 'content-type': 'text/csv' });
     const answer = (await response.json()) as { result: { differences: object[] } };
     expect(answer.result.differences.length).toBeGreaterThan(1);
-    expect(await faults(answer, ...place, 'schema')).toEqual([]);
-    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
-    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+    await expectDescribed(name, answer);
   });
 
-  test.each(['campaigns', 'ad_units'])('of the adjustments of %s', async (family) => {
+  test.each(['campaigns', 'ad_units'])('of the adjustments and the closes of %s', async (family) => {
     const name = `/v1/${family}/adjustments`;
-    const place = ['paths', name, 'post', 'responses', '200', 'content', 'application/json'];
     const account = family === 'ad_units' ? 'late-publisher' : 'late';
     const sides = {
       advertiser_id: 'late',
@@ -174,12 +172,15 @@ describe('what the service answers is what the document says', () => {
     const response = await service.post(name, account, { ...days, totals: true, limit: 5 });
     const answer = (await response.json()) as { result: { rows: object[] } };
     expect(answer.result.rows).toMatchObject([{ start_time: '2026-02-03', impressions: 1 }]);
-    expect(await faults(answer, ...place, 'schema')).toEqual([]);
-    expect(await faults({ result: { ...answer.result, more: 1 } }, ...place, 'schema')).not.toEqual([]);
-    const split = await (await service.post(name, account, { ...days, by_load: true })).json();
+    await expectDescribed(name, answer);
+    const split = (await (
+      await service.post(name, account, { ...days, by_load: true })
+    ).json()) as typeof answer;
     expect(split).toMatchObject({ result: { rows: [{ change: 'loaded', reason: '' }] } });
-    expect(await faults(split, ...place, 'schema')).toEqual([]);
-    expect(await faults(contentOf(name)['application/json']?.example, ...place, 'schema')).toEqual([]);
+    await expectDescribed(name, split);
+    const closes = await (await service.post(`/v1/${family}/closes`, account, days)).json();
+    expect(closes).toMatchObject({ result: { closes: [{ month: '2026-02', previous: null }] } });
+    await expectDescribed(`/v1/${family}/closes`, closes as { result: object });
   });
 
   test.each(paths)('%s', async (name) => {
