@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
-import { secureHeaders } from 'hono/secure-headers';
 import { type Branding, branded } from '../../config/branding.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { once, packDocument, sendDocument } from '../server/packed-document.ts';
+import { hashOf, pageSecurity } from '../server/page-security.ts';
 import { docsPage } from './page.ts';
 import { docsStyle } from './style.ts';
 
@@ -27,24 +26,7 @@ export function docs({ heading, describe, brand }: DocsDeps): Hono<HttpEnv> {
     packDocument(String(await docsPage(await document(), heading, brand, style)), 'text/html; charset=UTF-8'),
   );
   return new Hono<HttpEnv>()
-    .use('/docs', pageSecurity(style))
+    .use('/docs', pageSecurity({ styleSrc: [hashOf(style)], imgSrc: ['data:'] }))
     .get('/openapi.json', async (c) => sendDocument(c, await text()))
     .get('/docs', async (c) => sendDocument(c, await page()));
-}
-
-/** The page may use its own style and pictures that are part of it, nothing else. */
-function pageSecurity(style: string) {
-  return secureHeaders({
-    contentSecurityPolicy: {
-      defaultSrc: ["'none'"],
-      styleSrc: [`'sha256-${createHash('sha256').update(style).digest('base64')}'`],
-      imgSrc: ['data:'],
-      baseUri: ["'none'"],
-      formAction: ["'none'"],
-      frameAncestors: ["'none'"],
-    },
-    xFrameOptions: 'DENY',
-    // Whether the whole host uses TLS is for its operator to say.
-    strictTransportSecurity: false,
-  });
 }

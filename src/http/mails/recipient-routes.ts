@@ -1,5 +1,4 @@
 import { type Context, Hono } from 'hono';
-import { secureHeaders } from 'hono/secure-headers';
 import type { Links } from '../../accounts/links.ts';
 import { languageOf } from '../../app/words/languages.ts';
 import { escaped, page } from '../../mail/message.ts';
@@ -11,6 +10,7 @@ import { tooMany } from '../access/rate-limit.ts';
 import { networkOf } from '../request/caller-address.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath } from '../request/on-path.ts';
+import { pageSecurity } from '../server/page-security.ts';
 
 type Note = (schedule: string, recipient: string) => Promise<void>;
 
@@ -96,14 +96,4 @@ function said(language: string, sentence: (words: WordsOfLocale) => string, more
   ]);
 }
 
-const secured = secureHeaders({
-  contentSecurityPolicy: {
-    defaultSrc: ["'none'"],
-    styleSrc: ["'unsafe-inline'"],
-    formAction: ["'self'"],
-    baseUri: ["'none'"],
-    frameAncestors: ["'none'"],
-  },
-  referrerPolicy: 'no-referrer',
-  strictTransportSecurity: false,
-});
+const secured = pageSecurity({ styleSrc: ["'unsafe-inline'"], formAction: ["'self'"] });
