@@ -106,10 +106,11 @@ export class RequestReader {
   /**
    * @throws {InvalidRequest} when it is not an object, a date is missing, a field that is known has a wrong value, or one
    * that is unknown looks like a mistyped one: without its filter a report would have the figures of others
+   * @param others names of fields that are not of the report
    */
-  read(fields: unknown): ReportRequest {
+  read(fields: unknown, others: readonly string[] = []): ReportRequest {
     const schema = schemaOf(this.#catalog, this.#breakdown);
-    refuseMistyped(Object.keys(schema.shape), fields);
+    refuseMistyped([...Object.keys(schema.shape), ...others], fields);
     const data = check(schema, fields);
     const range = rangeOf(data);
     const options = optionsOf(data, range);

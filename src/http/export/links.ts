@@ -67,7 +67,7 @@ function makeLink(
 ): Handler<HttpEnv> {
   return function linkHandler(c) {
     const fields = withoutNulls(c.get('body'));
-    requests.read(fields);
+    requests.read(fields, Object.keys(linkExpiry.shape));
     const id = c.get('token');
     const token = id === undefined ? undefined : accounts.tokenOf(id);
     if (token === undefined) throw new Error('the token of a request is not known');

@@ -136,6 +136,17 @@ describe('a link', () => {
     expect(Date.parse(expires) - Date.now()).toBeGreaterThan(6.9 * 86_400_000);
   });
 
+  test('is not made where its end is written in a field that looks mistyped', async () => {
+    const response = await post('/v1/links/campaigns.csv', await service.token('linking'), {
+      Expires: '2099-01-01',
+    });
+    expect(response.status).toBe(400);
+    expect(JSON.parse(await response.text())).toMatchObject({
+      field: 'Expires',
+      detail: expect.stringContaining('did you mean expires?'),
+    });
+  });
+
   test('is not made for a time that is past or far, for another family, or by a link', async () => {
     const token = await service.token('linking');
     for (const expires of ['2020-01-01', '2099-01-01', 'soon', 7]) {
