@@ -1,6 +1,6 @@
-import type { Dirent } from 'node:fs';
+import nodeFs, { type Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
@@ -50,11 +50,29 @@ async function expand(arg: string, options: ExpandOptions): Promise<Input[]> {
     throw fileError(arg, cause);
   });
   if (found?.isFile() || found?.isFIFO()) return [new LocalFile(arg)];
-  const files = found
-    ? await filesIn(arg, options)
-    : await glob(arg, { expandDirectories: false, absolute: isAbsolute(arg) });
+  const files = await (found ? filesIn(arg, options) : filesLike(arg, options));
   return files.sort().map((file) => new LocalFile(file));
 }
+
+/** @throws {InputError} for a folder that cannot be read and may hold some of them; not of one that is gone */
+async function filesLike(pattern: string, { onFailed }: ExpandOptions): Promise<string[]> {
+  const failures: unknown[] = [];
+  // What looks for files passes over such a folder without a word.
+  const watched = (path: string, options: { withFileTypes: true }, done: Done) =>
+    nodeFs.readdir(path, options, (error, entries) => {
+      if (error && error.code !== 'ENOENT') failures.push(fileError(resolve(path), error));
+      done(error, entries);
+    });
+  const fs = { readdir: watched as typeof nodeFs.readdir };
+  const found = await glob(pattern, { expandDirectories: false, absolute: isAbsolute(pattern), fs });
+  for (const failure of failures) {
+    if (!onFailed || !(failure instanceof Error)) throw failure;
+    onFailed(failure);
+  }
+  return found;
+}
+
+type Done = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
 
 async function filesIn(folder: string, options: ExpandOptions): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {

@@ -171,22 +171,26 @@ describe('a file that cannot be read', () => {
     expect(await counted()).toBe(0);
   });
 
-  test.each(['a file', 'a folder'])('for want of permission is named: %s', async (kind) => {
-    const path = kind === 'a file' ? await file('e.ndjson', ndjson(events(2))) : join(home, 'locked');
-    if (kind === 'a folder') await mkdir(path);
-    for (const [place, mode] of [
-      [folder, 0o755],
-      [home, 0o755],
-      [path, 0],
-    ] as const)
-      await chmod(place, mode);
-    const loading = asNobody(async () => {
-      const [input = new LocalFile(path)] = await expandFiles([path], stores);
-      await loadEvents({ store: db.store, input, chunkBytes: 1000, now: () => new Date() });
-    });
-    await expect(loading).rejects.toThrow(`${path}: no permission to read it`);
-    await chmod(path, 0o700);
-  });
+  test.each(['a file', 'a folder', 'a folder below a pattern'])(
+    'for want of permission is named: %s',
+    async (kind) => {
+      const path = kind === 'a file' ? await file('e.ndjson', ndjson(events(2))) : join(home, 'locked');
+      if (kind !== 'a file') await mkdir(path);
+      const arg = kind === 'a folder below a pattern' ? join(home, '*/*.ndjson') : path;
+      for (const [place, mode] of [
+        [folder, 0o755],
+        [home, 0o755],
+        [path, 0],
+      ] as const)
+        await chmod(place, mode);
+      const loading = asNobody(async () => {
+        const [input = new LocalFile(path)] = await expandFiles([arg], stores);
+        await loadEvents({ store: db.store, input, chunkBytes: 1000, now: () => new Date() });
+      });
+      await expect(loading).rejects.toThrow(`${path}: no permission to read it`);
+      await chmod(path, 0o700);
+    },
+  );
 });
 
 /** Root may read everything: where the tests run as root, somebody else has to try. */
