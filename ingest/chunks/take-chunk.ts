@@ -106,6 +106,8 @@ export async function takeChunk(
     multiLine ||= taken.multiLine;
     plainCells &&= taken.plainCells;
   } while (readAgain && bytes < most && (length !== undefined || rows < enoughRows));
+  // It may begin as it was and end as it is now.
+  if (held && readAgain && source.wasTouched?.()) await piecesAgain(file, readAgain, places).next();
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {
     if (held) yield { bytes: held.bytes, firstLine };

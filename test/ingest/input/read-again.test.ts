@@ -110,6 +110,26 @@ test.each([
   expect(await stored()).toMatchObject({ events: 0 });
 });
 
+test.each([
+  [
+    'overwritten',
+    'is not loaded',
+    (content: string) => content.replace('"quantity":0', '"quantity":1').repeat(2),
+  ],
+  ['appended to', 'is loaded', (content: string) => content.repeat(2)],
+])('one of few pieces that is %s behind its first bytes %s', async (_, outcome, change) => {
+  const content = `${kinds.ndjson().slice(0, 1_000_000)}\n`;
+  const file = await loader.file('small.ndjson', content);
+  let written = false;
+  const loading = load(file, () => {
+    if (!written) writeFileSync(file, change(content));
+    written = true;
+  });
+  if (outcome === 'is loaded') await loading;
+  else await expect(loading).rejects.toThrow(`${file}: was changed while it was read`);
+  expect(await stored()).toMatchObject(outcome === 'is loaded' ? {} : { events: 0 });
+});
+
 test.each<Kind>(['ndjson', 'csv'])('a receiver that reads slowly gets the same bytes: %s', async (kind) => {
   const hashes: string[] = [];
   const server = createServer(async (request, response) => {
