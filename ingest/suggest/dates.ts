@@ -182,6 +182,22 @@ export function dateShape(
   return { ...most.shape(), others: [...new Set(values.filter((value) => !read.has(value)))] };
 }
 
+/** Whether these are the first days of weeks or months: three or more, all on one weekday or one day of the month. */
+export function areFirstDays(values: readonly string[]): boolean {
+  const texts = new Set(
+    values.map((value) =>
+      value
+        .replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
+        .replace(/^(\d+)\.(\d+)\.(\d{4})$/, '$2/$1/$3')
+        .replace(/[T ]\d.*:.*/, ''),
+    ),
+  );
+  const times = [...texts].filter((text) => /[ /-]/.test(text)).map((text) => Date.parse(`${text} UTC`));
+  const days = times.filter((time) => !Number.isNaN(time)).map((time) => new Date(time));
+  const onOne = (part: (day: Date) => number) => new Set(days.map(part)).size === 1;
+  return days.length >= 3 && (onOne((day) => day.getUTCDay()) || onOne((day) => day.getUTCDate()));
+}
+
 /** Why it is unknown how the days or times among these values are written. */
 export function unknownDates(column: string, values: readonly string[]): string {
   const read = new Set(readingsOf(column, values).flatMap((reading) => reading.values));

@@ -1,7 +1,7 @@
 import { countFields, type EventField, eventTypes, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { parseExpression } from '../mapping/expression.ts';
 import type { Beginning, Layout } from './beginning.ts';
-import { dateShape, unknownDates } from './dates.ts';
+import { areFirstDays, dateShape, unknownDates } from './dates.ts';
 import {
   columnsOf,
   fieldsByName,
@@ -149,12 +149,17 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
   }
   const valuesOf = (column: string) => rows.map((row) => row[columns.indexOf(column)] ?? '');
   const [day = ''] = parseExpression(texts.event_time ?? '').columns;
+  const days = valuesOf(day);
   const end = columns.find(
     (column) =>
       isLastDay(column) && !columnsOf(mapping).includes(column) && dateShape(column, valuesOf(column)),
   );
+  if (end === undefined && open.event_time === undefined && mayBeOfSeveralDays(day, days)) {
+    open.event_time = whichDay(day, days);
+    delete reads.map.event_time;
+    delete reads.expressions.event_time;
+  }
   if (end !== undefined) {
-    const days = valuesOf(day);
     const isSameDay = valuesOf(end).every((value, n) => value === days[n] || !dateShape(end, [value]));
     const time = reads.expressions.event_time ?? `{${day}}`;
     if (!isSameDay)
@@ -188,6 +193,13 @@ function wayOfDays(columns: readonly string[], valuesOf: (column: string) => rea
   });
   return `in expressions ${ways.join(' or ')}`;
 }
+
+/** By its name and its values: its days are the first of several. */
+const mayBeOfSeveralDays = (column: string, values: readonly string[]): boolean =>
+  ofSeveralDays.test(column) || areFirstDays(values);
+
+const whichDay = (column: string, values: readonly string[]): string =>
+  `a record of ${column} may be of several days, and would count on the first: take the report by day. If each record is of one day, give it ${wayOfDays([column], () => values)}`;
 
 /** An expression that does more than to read what is written. */
 const computes = /[*/] \d|left\(/;
@@ -327,8 +339,7 @@ class Draft {
       this.#fillIn.event_time = this.#noDay();
     else if (end !== undefined && !isSpan)
       this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.#valuesOf(column))}`;
-    else if (!isSpan && ofSeveralDays.test(day))
-      this.#fillIn.event_time = `a record of ${day} may be of several days, and would count on the first: take the report by day. If each record is of one day, give it ${wayOfDays([day], () => values)}`;
+    else if (!isSpan && mayBeOfSeveralDays(day, values)) this.#fillIn.event_time = whichDay(day, values);
     else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;

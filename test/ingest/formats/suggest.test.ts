@@ -190,12 +190,33 @@ describe('a file of no known platform', () => {
     ['Day,Last day', '2026-10-05,2026-10-11', 'Day or Last day may be event_time'],
     ['Week', '2026-10-05', 'a record of Week may be of several days'],
     ['segments.month', '2026-10-01', 'a record of segments.month may be of several days'],
+    ['Date', ['2026-10-05', '2026-10-12', '2026-10-19'], 'a record of Date may be of several days'],
+    ['Date', ['01.08.2026', '01.09.2026', '01.10.2026'], 'a record of Date may be of several days'],
     ['Quartal', '01.10.2026', "give it in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
   ])('a report whose records are of several days asks for the day: %s', async (columns, days, question) => {
-    const text = `${columns},Campaign ID,Clicks\n${days},c1,5\n`;
+    const records = [days].flat().map((day) => `${day},c1,5\n`);
+    const text = `${columns},Campaign ID,Clicks\n${records.join('')}`;
     const { fill_in, map } = await suggestionOf('several.csv', text);
     expect(fill_in).toEqual({ advertiser_id: ask, event_time: expect.stringContaining(question) });
     expect(map).toEqual({ campaign_id: 'Campaign ID', referrals: 'Clicks' });
+  });
+
+  test('an export that has an example, with the days of weeks, asks for the day', async () => {
+    const lines = (await readFile('examples/google-ads.csv', 'utf8')).split('\n');
+    const weeks = [7, 14, 21].map((day) => lines[3]?.replace('-01,', `-${`${day}`.padStart(2, '0')},`));
+    const text = [...lines.slice(0, 3), ...weeks, ''].join('\n');
+    const { fill_in, map } = await suggestionOf('weeks.csv', text);
+    expect(fill_in).toEqual({ ...account, event_time: expect.stringContaining('of Day may be of several') });
+    expect(map).toEqual({ campaign_id: 'Campaign ID' });
+  });
+
+  test.each([
+    ['hours of one day', ['2026-09-01 08:00', '2026-09-01 09:00', '2026-09-01 10:00']],
+    ['serial dates', ['46266', '46267', '46268']],
+    ['days, a Monday for the most part', ['2026-09-07', '2026-09-07', '2026-09-08', '2026-09-14']],
+  ])('records of one day each are not taken for weeks: %s', async (_, times) => {
+    const text = `Time,Campaign ID,Clicks\n${times.map((time) => `${time},c1,5\n`).join('')}`;
+    expect((await suggestionOf('day.csv', text)).map).toMatchObject({ event_time: 'Time' });
   });
 
   test('a log of sessions that has event_time is read by it, whatever other times it has', async () => {
