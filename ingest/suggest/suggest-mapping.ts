@@ -38,7 +38,10 @@ export function suggestMapping(
 ): Suggestion {
   const known = recognise(all, beginning);
   const { mapping, reasons, doubtful } = withNamed(
-    known ? fromExample(known, beginning) : fromColumns(fieldsByName(all), beginning),
+    withCurrencies(
+      known ? fromExample(known, beginning) : fromColumns(fieldsByName(all), beginning),
+      beginning,
+    ),
     beginning,
     named,
   );
@@ -55,15 +58,55 @@ export function suggestMapping(
   return { mapping, reasons: [...layout, ...reasons], doubtful };
 }
 
+/** Asks for amounts where a column names several currencies, and nothing chooses one. */
+function withCurrencies(suggestion: Suggestion, { columns, rows }: Beginning): Suggestion {
+  const { mapping, reasons, doubtful } = suggestion;
+  const { map = {}, expressions = {}, fill_in = {}, where } = mapping;
+  const texts = textsOf(mapping);
+  const used = columnsOf(mapping);
+  const currenciesIn = (column: string) => {
+    const values = new Set(rows.map((row) => row[columns.indexOf(column)] ?? ''));
+    return [...values].filter((value) => /\p{L}/u.test(value));
+  };
+  const column = columns.find(
+    (name) => currencyWords.test(name) && !used.includes(name) && currenciesIn(name).length > 1,
+  );
+  const money = ['spend', 'revenue'].filter((field) => field in texts || field in fill_in);
+  if (column === undefined || money.length === 0) return suggestion;
+  const [one, other] = currenciesIn(column);
+  const choice = [...(where === undefined ? [] : [where]), `{${column}} = '${one}'`].join(' AND ');
+  const questions = money.map((field) => [
+    field,
+    `${column} has several currencies, ${one} and ${other}, which no report tells apart: load one of them by a where such as ${choice}; ${fill_in[field] ?? `in expressions ${texts[field]}`}`,
+  ]);
+  return {
+    mapping: {
+      ...mapping,
+      ...{ map: without(map, money), expressions: without(expressions, money) },
+      fill_in: { ...fill_in, ...Object.fromEntries(questions) },
+    },
+    reasons: reasons.filter((reason) => !money.some((field) => reason.startsWith(`${field}: `))),
+    doubtful: [...doubtful, ...money.filter((field) => field in texts)],
+  };
+}
+
+const without = (fields: Readonly<Record<string, string>>, names: readonly string[]) =>
+  Object.fromEntries(Object.entries(fields).filter(([field]) => !names.includes(field)));
+
+/** What each field is read from, as an expression. */
+const textsOf = ({ map = {}, expressions }: MappingText): Readonly<Record<string, string>> => ({
+  ...Object.fromEntries(Object.entries(map).map(([field, column]) => [field, `{${column}}`])),
+  ...expressions,
+});
+
 /** Reads the columns that a person has named, as their values are written, whatever else was suggested for these fields. */
 function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: NamedColumns): Suggestion {
   if (Object.keys(named).length === 0) return suggestion;
   const { mapping, reasons, doubtful } = suggestion;
-  const others = <Value>(fields: Readonly<Record<string, Value>> = {}) =>
-    Object.fromEntries(Object.entries(fields).filter(([field]) => !Object.hasOwn(named, field)));
-  const map: Record<string, string> = others(mapping.map);
-  const expressions: Record<string, string> = others(mapping.expressions);
-  const fill_in: Record<string, string> = others(mapping.fill_in);
+  const others = (fields = {}) => without(fields, Object.keys(named));
+  const map = others(mapping.map);
+  const expressions = others(mapping.expressions);
+  const fill_in = others(mapping.fill_in);
   const asked: string[] = [];
   let { dates } = mapping;
   for (const [field, column] of Object.entries(named) as [EventField, string][]) {
@@ -123,10 +166,7 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
   const reasons: string[] = [];
   const doubtful: string[] = [];
   const sign = decimalSignOf(rows);
-  const texts = {
-    ...Object.fromEntries(Object.entries(map ?? {}).map(([f, c]) => [f, `{${c}}`])),
-    ...expressions,
-  };
+  const texts = textsOf(mapping);
   for (const [field, text] of Object.entries(texts)) {
     const [column, ...others] = new Set(parseExpression(text).columns);
     if (!isEventField(field) || column === undefined || others.length > 0 || computes.test(text)) continue;
@@ -227,6 +267,8 @@ const moneyWords =
 /** Names of columns whose days are the first of several, in the same languages. */
 const ofSeveralDays =
   /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b/i;
+/** Names of columns that say in which currency the amounts are. */
+const currencyWords = /currenc|währung|devise|divisa|moneda|valuta/i;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;

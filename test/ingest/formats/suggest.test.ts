@@ -271,6 +271,20 @@ describe('a file of no known platform', () => {
     expect(mapping.fill_in).toMatchObject({ event_time: question });
   });
 
+  test.each([
+    ['Cost', '{Cost}'],
+    ['Amount', 'Amount may be spend, revenue or neither'],
+  ])('amounts in several currencies are asked for, and not summed: %s', async (cost, read) => {
+    const text = `Day,Campaign ID,Currency,Clicks,${cost}\n2026-09-01,1,EUR,5,1.5\n2026-09-01,2,USD,5,2.5\nTotal,,,10,4\n`;
+    const { fill_in, map } = await suggestionOf('currencies.csv', text);
+    expect(fill_in).toEqual({ ...account, spend: expect.stringContaining(read) });
+    const choice = "load one of them by a where such as {Day} NOT IN ('Total') AND {Currency} = 'EUR'; ";
+    expect(fill_in?.spend).toContain(choice);
+    expect(map).not.toHaveProperty('spend');
+    const chosen = await suggestionOf('euros.csv', text.replace('USD', 'EUR'));
+    expect(chosen.fill_in?.spend).not.toEqual(expect.stringContaining('currencies'));
+  });
+
   test('another currency than that of the example', async () => {
     const text =
       'Date,Ad unit,Ad requests,Impressions,Clicks,Estimated earnings (USD)\n2026-09-01,a,5,4,1,0.5\n';
