@@ -143,13 +143,18 @@ function decimalsOf(
   const fraction = isPoint
     ? undefined
     : commas.find((value) => /^[^,]*,\d*$/.test(value) && !grouped(',').test(value));
-  if (fraction !== undefined || (!isPoint && sign === ',' && commas.length > 0 && kind === 'money'))
+  // What follows may have a point between thousands that these numbers are too small for.
+  const isCommaFile =
+    sign === ',' && !isPoint && (commas.length === 0 ? points.length === 0 : kind === 'money');
+  if (fraction !== undefined || isCommaFile) {
+    const shown = fraction ?? commas[0];
     return {
       comma: true,
-      thousands: `${points.length > 0 ? '.' : ''}${others}`,
-      example: `${fraction ?? commas[0]} has a decimal comma`,
-      fraction: fraction ?? commas[0] ?? '',
+      thousands: `.${others}`,
+      ...(shown !== undefined && { example: `${shown} has a decimal comma` }),
+      ...(fraction !== undefined && { fraction }),
     };
+  }
   const places = points.find((value) => /\.\d*[1-9]/.test(value));
   if (commas.length > 0) {
     const sure = isPoint || (sign === undefined && kind === 'count') || points.length > 0;

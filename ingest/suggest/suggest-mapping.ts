@@ -167,6 +167,7 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
   const doubtful: string[] = [];
   const sign = decimalSignOf(rows);
   const texts = textsOf(mapping);
+  const hasDecimalComma = Object.values(texts).some((text) => text.includes("',', '.'"));
   for (const [field, text] of Object.entries(texts)) {
     const [column, ...others] = new Set(parseExpression(text).columns);
     if (!isEventField(field) || column === undefined || others.length > 0 || computes.test(text)) continue;
@@ -178,7 +179,8 @@ function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: 
     const shape: Shape & NumberShape =
       kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
     const own = shape.expression ?? `{${column}}`;
-    if (shape.question === undefined && (own === text || (kind !== 'time' && !shape.decimalComma))) continue;
+    const isOther = kind === 'time' || (shape.decimalComma && !hasDecimalComma);
+    if (shape.question === undefined && (own === text || !isOther)) continue;
     delete reads.map[field];
     delete reads.expressions[field];
     if (shape.question !== undefined) open[shape.asks ?? field] = shape.question;

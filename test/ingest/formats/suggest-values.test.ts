@@ -182,6 +182,32 @@ describe('numbers', () => {
     });
   });
 
+  test.each(['Tag;Einheit;Impressions;Clicks;Cost', 'Day;Campaign ID;Device;Impr.;Clicks;Conversions;Cost'])(
+    'behind small numbers come thousands with a point: %s',
+    async (header) => {
+      const row = (count: string, cost: string) =>
+        [
+          '2026-09-01',
+          ...header
+            .split(';')
+            .slice(1, -1)
+            .map(() => count),
+          cost,
+        ].join(';');
+      const { fill_in: _, ...mapping } = await suggested(table(header, [row('5', '28,97'), row('7', '3')]));
+      const text = table(header, [row('1.000', '1.204'), row('2.345', '1.204,50'), row('8', '0,5')]);
+      const fields = 'toUInt32(impressions), toUInt32(referrals), toString(spend)';
+      expect(await loads.loadText(await loads.inFile(mapping), text, fields)).toMatchObject({
+        events: [
+          [8, 8, '0.5'],
+          [1000, 1000, '1204'],
+          [2345, 2345, '1204.5'],
+        ],
+        rejected: [],
+      });
+    },
+  );
+
   test('no number tells that is none, and one odd number does not turn a column', async () => {
     const spendOf = async (header: string, ...rows: string[]) => {
       const { expressions, fill_in } = await suggested(table(header, rows));

@@ -79,9 +79,11 @@ describe('a file of no known platform', () => {
       'Export\n\nTag;Campaign ID;Impr.;Clicks;Cost\n01.09.2026;7;1204;3;28,97\n02.09.2026;7;12;1;1.204,50\nSumme;;1216;4;1.233,47\n',
       {
         ...{ delimiter: ';', skip_lines: 2, fill_in: account, where: "{Tag} NOT IN ('Summe')" },
-        map: { campaign_id: 'Campaign ID', impressions: 'Impr.', referrals: 'Clicks' },
+        map: { campaign_id: 'Campaign ID' },
         expressions: {
           event_time: "toDate(parseDateTimeOrNull({Tag}, '%e.%c.%Y'))",
+          impressions: "replaceOne(replaceRegexpAll({Impr.}, '[.]([0-9]{3})\\\\b', '\\1'), ',', '.')",
+          referrals: "replaceOne(replaceRegexpAll({Clicks}, '[.]([0-9]{3})\\\\b', '\\1'), ',', '.')",
           spend: "replaceOne(replaceRegexpAll({Cost}, '[.]([0-9]{3})\\\\b', '\\1'), ',', '.')",
         },
       },
