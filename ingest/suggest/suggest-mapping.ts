@@ -37,14 +37,12 @@ export function suggestMapping(
   named: NamedColumns = {},
 ): Suggestion {
   const known = recognise(all, beginning);
-  const { mapping, reasons, doubtful } = withNamed(
-    withCurrencies(
-      known ? fromExample(known, beginning) : fromColumns(fieldsByName(all), beginning),
-      beginning,
-    ),
-    beginning,
-    named,
-  );
+  const draft = known ? fromExample(known, beginning) : fromColumns(fieldsByName(all), beginning);
+  askForCurrencies(draft, beginning);
+  readAsNamed(draft, beginning, named);
+  const { fillIn, sources, others, reasons, doubtful } = draft;
+  const members = { fill_in: fillIn, ...fieldsOf(sources) };
+  const given = Object.entries(members).filter(([, member]) => Object.keys(member).length > 0);
   const { skip_lines, delimiter, header, records, encoding } = beginning.layout;
   const layout = [
     ...(skip_lines === undefined ? [] : [`skip_lines: the columns are named in line ${skip_lines + 1}`]),
@@ -55,76 +53,63 @@ export function suggestMapping(
     ...(records === undefined ? [] : [`records: the array of records is in ${records}`]),
     ...(encoding === undefined ? [] : ['encoding: as --encoding says']),
   ];
-  return { mapping, reasons: [...layout, ...reasons], doubtful };
+  return { mapping: { ...others, ...Object.fromEntries(given) }, reasons: [...layout, ...reasons], doubtful };
+}
+
+/** What a field is read from: a column as it is, or an expression. */
+type Source = { readonly column: string } | { readonly expression: string };
+
+const textOf = (source: Source) => ('column' in source ? `{${source.column}}` : source.expression);
+
+function fieldsOf(sources: Readonly<Record<string, Source>>) {
+  const map: Record<string, string> = {};
+  const expressions: Record<string, string> = {};
+  for (const [field, source] of Object.entries(sources)) {
+    if ('column' in source) map[field] = source.column;
+    else expressions[field] = source.expression;
+  }
+  return { map, expressions };
 }
 
 /** Asks for amounts where a column names several currencies, and nothing chooses one. */
-function withCurrencies(suggestion: Suggestion, { columns, rows }: Beginning): Suggestion {
-  const { mapping, reasons, doubtful } = suggestion;
-  const { map = {}, expressions = {}, fill_in = {}, where } = mapping;
-  const texts = textsOf(mapping);
-  const used = columnsOf(mapping);
-  const currenciesIn = (column: string) => {
-    const values = new Set(rows.map((row) => row[columns.indexOf(column)] ?? ''));
-    return [...values].filter((value) => /\p{L}/u.test(value));
-  };
+function askForCurrencies(draft: Draft, { columns }: Beginning): void {
+  const { where } = draft.others;
+  const used = columnsOf({ ...fieldsOf(draft.sources), ...(where !== undefined && { where }) });
+  const currenciesIn = (column: string) =>
+    [...new Set(draft.valuesOf(column))].filter((value) => /\p{L}/u.test(value));
   const column = columns.find(
     (name) => currencyWords.test(name) && !used.includes(name) && currenciesIn(name).length > 1,
   );
-  const money = ['spend', 'revenue'].filter((field) => field in texts || field in fill_in);
-  if (column === undefined || money.length === 0) return suggestion;
+  if (column === undefined) return;
   const [one, other] = currenciesIn(column);
   const choice = [...(where === undefined ? [] : [where]), `{${column}} = '${one}'`].join(' AND ');
-  const questions = money.map((field) => [
-    field,
-    `${column} has several currencies, ${one} and ${other}, which no report tells apart: load one of them by a where such as ${choice}; ${fill_in[field] ?? `in expressions ${texts[field]}`}`,
-  ]);
-  return {
-    mapping: {
-      ...mapping,
-      ...{ map: without(map, money), expressions: without(expressions, money) },
-      fill_in: { ...fill_in, ...Object.fromEntries(questions) },
-    },
-    reasons: reasons.filter((reason) => !money.some((field) => reason.startsWith(`${field}: `))),
-    doubtful: [...doubtful, ...money.filter((field) => field in texts)],
-  };
+  for (const field of ['spend', 'revenue'] as const) {
+    const source = draft.sources[field];
+    const read = source ? `in expressions ${textOf(source)}` : draft.fillIn[field];
+    if (read === undefined) continue;
+    draft.forget(field);
+    draft.fillIn[field] =
+      `${column} has several currencies, ${one} and ${other}, which no report tells apart: load one of them by a where such as ${choice}; ${read}`;
+    if (source) draft.doubtful.push(field);
+  }
 }
 
-const without = (fields: Readonly<Record<string, string>>, names: readonly string[]) =>
-  Object.fromEntries(Object.entries(fields).filter(([field]) => !names.includes(field)));
-
-/** What each field is read from, as an expression. */
-const textsOf = ({ map = {}, expressions }: MappingText): Readonly<Record<string, string>> => ({
-  ...Object.fromEntries(Object.entries(map).map(([field, column]) => [field, `{${column}}`])),
-  ...expressions,
-});
-
 /** Reads the columns that a person has named, as their values are written, whatever else was suggested for these fields. */
-function withNamed(suggestion: Suggestion, { columns, rows }: Beginning, named: NamedColumns): Suggestion {
-  if (Object.keys(named).length === 0) return suggestion;
-  const { mapping, reasons, doubtful } = suggestion;
-  const others = (fields = {}) => without(fields, Object.keys(named));
-  const map = others(mapping.map);
-  const expressions = others(mapping.expressions);
-  const fill_in = others(mapping.fill_in);
-  const asked: string[] = [];
-  let { dates } = mapping;
+function readAsNamed(draft: Draft, { columns, rows }: Beginning, named: NamedColumns): void {
   for (const [field, column] of Object.entries(named) as [EventField, string][]) {
-    const at = isReadable(column) && rows.length > 0 ? columns.indexOf(column) : -1;
-    const values = rows.map((row) => row[at] ?? '');
-    const shape = at < 0 ? {} : shapeOf(field, column, values, decimalSignOf(rows));
-    dates = shape.dates ?? dates;
-    if (shape.question !== undefined && shape.asks === undefined) {
-      fill_in[field] = shape.question;
-      asked.push(field);
-    } else if (shape.expression === undefined) map[field] = column;
-    else expressions[field] = shape.expression;
+    const isKnown = isReadable(column) && rows.length > 0 && columns.includes(column);
+    const shape = isKnown ? shapeOf(field, column, draft.valuesOf(column), decimalSignOf(rows)) : {};
+    const { [field]: _, ...set } = draft.others.set ?? {};
+    draft.others = { ...draft.others, set, ...(shape.dates && { dates: shape.dates }) };
+    draft.doubtful = draft.doubtful.filter((each) => each !== field);
+    delete draft.sources[field];
+    delete draft.fillIn[field];
+    if (shape.question === undefined || shape.asks !== undefined) draft.readBy(field, column, shape);
+    else {
+      draft.fillIn[field] = shape.question;
+      draft.doubtful.push(field);
+    }
   }
-  return {
-    mapping: { ...mapping, map, set: others(mapping.set), expressions, fill_in, ...(dates ? { dates } : {}) },
-    reasons,
-    doubtful: [...doubtful.filter((field) => !Object.hasOwn(named, field)), ...asked],
-  };
 }
 
 /** How the values of a column are read as a field. */
@@ -154,77 +139,64 @@ function typeShape(column: string, values: readonly string[]): Shape {
 }
 
 /** The example itself, but for what is this file's own: how it is laid out, whose it is, and how days and numbers are written. */
-function fromExample({ file, mapping }: KnownExport, { layout, columns, rows }: Beginning): Suggestion {
-  const { skip_lines: _, delimiter: __, set = {}, map, expressions, ...rest } = mapping;
+function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draft {
+  const { layout, columns, rows } = beginning;
+  const { skip_lines: _, delimiter: __, set = {}, map = {}, expressions = {}, ...rest } = mapping;
   const asked = accounts.filter((account) => account in set);
   const constants = Object.entries(set).filter(([field]) => !asked.some((account) => account === field));
-  const reads: { map: Record<string, string>; expressions: Record<string, string> } = {
-    map: { ...map },
-    expressions: { ...expressions },
+  const draft = new Draft(beginning);
+  const { sources, fillIn, reasons } = draft;
+  for (const [field, column] of Object.entries(map)) sources[field] = { column };
+  for (const [field, expression] of Object.entries(expressions)) sources[field] = { expression };
+  for (const account of asked) fillIn[account] = whichAccount;
+  draft.others = {
+    ...layout,
+    ...(constants.length > 0 && { set: Object.fromEntries(constants) }),
+    ...rest,
   };
-  const open: Record<string, string> = Object.fromEntries(asked.map((account) => [account, whichAccount]));
-  const reasons: string[] = [];
-  const doubtful: string[] = [];
+  reasons.push(`the columns are those of examples/${file}; days and numbers are read as there`);
   const sign = decimalSignOf(rows);
-  const texts = textsOf(mapping);
-  const hasDecimalComma = Object.values(texts).some((text) => text.includes("',', '.'"));
-  for (const [field, text] of Object.entries(texts)) {
+  const texts = Object.entries(sources).map(([field, source]) => [field, textOf(source)] as const);
+  const hasDecimalComma = texts.some(([, text]) => text.includes("',', '.'"));
+  for (const [field, text] of texts) {
     const [column, ...others] = new Set(parseExpression(text).columns);
     if (!isEventField(field) || column === undefined || others.length > 0 || computes.test(text)) continue;
     const { kind } = fieldSpecs[field];
-    const all = rows.map((row) => row[columns.indexOf(column)] ?? '');
     // Records of totals have no day.
-    const values = kind === 'time' ? all.filter((value) => /\d/.test(value)) : all;
+    const values = draft.valuesOf(column).filter((value) => kind !== 'time' || /\d/.test(value));
     if (values.length === 0) continue;
     const shape: Shape & NumberShape =
       kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
-    const own = shape.expression ?? `{${column}}`;
+    const { question, asks, reason } = shape;
     const isOther = kind === 'time' || (shape.decimalComma && !hasDecimalComma);
-    if (shape.question === undefined && (own === text || !isOther)) continue;
-    delete reads.map[field];
-    delete reads.expressions[field];
-    if (shape.question !== undefined) open[shape.asks ?? field] = shape.question;
-    if (shape.question !== undefined && shape.asks === undefined) doubtful.push(field);
-    else if (shape.expression === undefined) reads.map[field] = column;
-    else reads.expressions[field] = shape.expression;
-    reasons.push(`${field}: not as in the example${shape.reason ? `, ${shape.reason}` : ''}`);
+    if (question === undefined && ((shape.expression ?? `{${column}}`) === text || !isOther)) continue;
+    delete sources[field];
+    if (question !== undefined) fillIn[asks ?? field] = question;
+    if (question !== undefined && asks === undefined) draft.doubtful.push(field);
+    else draft.readBy(field, column, shape);
+    reasons.push(`${field}: not as in the example${reason ? `, ${reason}` : ''}`);
   }
-  const valuesOf = (column: string) => rows.map((row) => row[columns.indexOf(column)] ?? '');
-  const [day = ''] = parseExpression(texts.event_time ?? '').columns;
+  const valuesOf = (column: string) => draft.valuesOf(column);
+  const [, text = ''] = texts.find(([field]) => field === 'event_time') ?? [];
+  const [day = ''] = parseExpression(text).columns;
   const days = valuesOf(day);
+  const read = columnsOf(mapping);
   const end = columns.find(
-    (column) =>
-      isLastDay(column) && !columnsOf(mapping).includes(column) && dateShape(column, valuesOf(column)),
+    (column) => isLastDay(column) && !read.includes(column) && dateShape(column, valuesOf(column)),
   );
-  if (end === undefined && open.event_time === undefined && mayBeOfSeveralDays(day, days)) {
-    open.event_time = whichDay(day, days);
-    delete reads.map.event_time;
-    delete reads.expressions.event_time;
+  const time = sources.event_time ? textOf(sources.event_time) : `{${day}}`;
+  if (end === undefined) {
+    if (fillIn.event_time !== undefined || !mayBeOfSeveralDays(day, days)) return draft;
+    fillIn.event_time = whichDay(day, days);
+  } else if (!valuesOf(end).every((value, n) => value === days[n] || !dateShape(end, [value])))
+    fillIn.event_time = `${day} or ${end} may be event_time: ${wayOfDays([day, end], valuesOf)}`;
+  delete sources.event_time;
+  if (fillIn.event_time === undefined) {
+    // A later record may span several days; it gets no time and is rejected.
+    sources.event_time = { expression: `if({${day}} = {${end}}, ${time}, NULL)` };
+    reasons.push(`event_time: not as in the example, where ${end} is the same day`);
   }
-  if (end !== undefined) {
-    const isSameDay = valuesOf(end).every((value, n) => value === days[n] || !dateShape(end, [value]));
-    const time = reads.expressions.event_time ?? `{${day}}`;
-    if (!isSameDay)
-      open.event_time = `${day} or ${end} may be event_time: ${wayOfDays([day, end], valuesOf)}`;
-    delete reads.map.event_time;
-    delete reads.expressions.event_time;
-    if (open.event_time === undefined) {
-      // A later record may span several days; it gets no time and is rejected.
-      reads.expressions.event_time = `if({${day}} = {${end}}, ${time}, NULL)`;
-      reasons.push(`event_time: not as in the example, where ${end} is the same day`);
-    }
-  }
-  return {
-    mapping: {
-      ...layout,
-      ...(Object.keys(open).length > 0 && { fill_in: open }),
-      ...(constants.length > 0 && { set: Object.fromEntries(constants) }),
-      ...rest,
-      ...Object.fromEntries(Object.entries(reads).filter(([, fields]) => Object.keys(fields).length > 0)),
-    },
-    reasons: [`the columns are those of examples/${file}; days and numbers are read as there`, ...reasons],
-    doubtful,
-  };
+  return draft;
 }
 
 /** How an event's time is read from one of these columns, as they are written. */
@@ -249,12 +221,13 @@ const computes = /[*/] \d|left\(/;
 type FieldsByName = ReadonlyMap<string, ReadonlySet<EventField>>;
 
 /** By the names of columns and by how the values of the first rows are written. */
-function fromColumns(fields: FieldsByName, beginning: Beginning): Suggestion {
+function fromColumns(fields: FieldsByName, beginning: Beginning): Draft {
   const draft = new Draft(beginning);
   draft.readNamed(beginning.layout.header === false ? new Map() : fields);
   draft.readDays();
   draft.askForTheRest();
-  return draft.suggestion(beginning.layout);
+  draft.tellWhatIsLeft(beginning.layout);
+  return draft;
 }
 
 /** Columns that may hold a count whose name nobody knows, in English, German, French, Spanish and Italian. */
@@ -295,16 +268,17 @@ function someOf(values: readonly string[], holds: (value: string) => boolean): r
   return some.length < all.length ? some : [];
 }
 
+/** A suggestion as long as it is made. */
 class Draft {
   readonly #columns: readonly string[];
   readonly #all: readonly string[];
   readonly #rows: Beginning['rows'];
-  readonly #map: Record<string, string> = {};
-  readonly #expressions: Record<string, string> = {};
-  readonly #fillIn: Record<string, string> = {};
-  readonly #others: Record<string, string> = {};
-  #reasons: string[] = [];
-  readonly #doubtful: string[] = [];
+  readonly sources: Record<string, Source> = {};
+  readonly fillIn: Record<string, string> = {};
+  /** Members of the mapping but those. */
+  others: MappingText = {};
+  reasons: string[] = [];
+  doubtful: string[] = [];
   readonly #sign: DecimalSign;
   /** Columns that may be the time of the event. */
   #times: readonly string[] = [];
@@ -332,7 +306,7 @@ class Draft {
         for (const field of meant) candidates.set(field, [...(candidates.get(field) ?? []), column]);
       else
         for (const field of meant)
-          this.#fillIn[field] =
+          this.fillIn[field] =
             `${column} may be ${meant.join(' or ')}: ${this.#way(field, [column])}, or take this line out`;
     }
     this.#times = candidates.get('event_time') ?? [];
@@ -346,10 +320,10 @@ class Draft {
     const best = [own, ids, found].find(({ length }) => length > 0) ?? [];
     const [column] = best;
     if (column === undefined || best.length > 1) {
-      this.#fillIn[field] = `${best.join(' or ')} may be ${field}: ${this.#way(field, best)}`;
+      this.fillIn[field] = `${best.join(' or ')} may be ${field}: ${this.#way(field, best)}`;
       return;
     }
-    const shape = shapeOf(field, column, this.#valuesOf(column), this.#sign);
+    const shape = shapeOf(field, column, this.valuesOf(column), this.#sign);
     const units =
       fieldSpecs[field].kind === 'money' && !ourNames.has(column) && shape.expression === undefined;
     this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column) } : shape);
@@ -357,7 +331,7 @@ class Draft {
 
   /** Amounts without any places may be in cents, or in millionths. */
   #unitQuestion(field: string, column: string): Shape {
-    const given = this.#valuesOf(column).filter((value) => /[1-9]/.test(value));
+    const given = this.valuesOf(column).filter((value) => /[1-9]/.test(value));
     if (given.length < 10 || !given.every((value) => /^-?\d+$/.test(value))) return {};
     return {
       question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}, which may be parts of a unit: --map ${field}=… if they are units, as an expression {${column}} / 100 if they are cents, {${column}} / 1000000 if they are millionths`,
@@ -368,22 +342,22 @@ class Draft {
   readDays(): void {
     const used = this.#used();
     const dated = this.#columns.filter(
-      (column) => !used.has(column) && !holdsIds(column) && dateShape(column, this.#valuesOf(column)),
+      (column) => !used.has(column) && !holdsIds(column) && dateShape(column, this.valuesOf(column)),
     );
     const named = this.#times.includes('event_time')
       ? ['event_time']
       : [...new Set([...this.#times, ...dated.filter(isLastDay)])];
     const times = this.#times.length > 0 ? named : dated;
     const [day, end, ...more] = times;
-    const values = day === undefined ? [] : this.#valuesOf(day);
-    const ends = end === undefined || more.length > 0 ? [] : this.#valuesOf(end);
+    const values = day === undefined ? [] : this.valuesOf(day);
+    const ends = end === undefined || more.length > 0 ? [] : this.valuesOf(end);
     // The first and the last day of each record. A later record may span several days; it gets no time and is rejected.
     const isSpan = ends.length > 0 && values.every((value, n) => value === ends[n] && !value.includes(':'));
     if (day === undefined || (this.#partsOfDay().includes(day) && !dateShape(day, values)))
-      this.#fillIn.event_time = this.#noDay();
+      this.fillIn.event_time = this.#noDay();
     else if (end !== undefined && !isSpan)
-      this.#fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.#valuesOf(column))}`;
-    else if (!isSpan && mayBeOfSeveralDays(day, values)) this.#fillIn.event_time = whichDay(day, values);
+      this.fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.valuesOf(column))}`;
+    else if (!isSpan && mayBeOfSeveralDays(day, values)) this.fillIn.event_time = whichDay(day, values);
     else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
@@ -417,7 +391,7 @@ class Draft {
   #leaveOutTotals(day: string, others: readonly string[]): void {
     const totals = this.#columns.map((column): [string, readonly string[]] => [
       column,
-      column === day ? others : someOf(this.#valuesOf(column), (value) => totalWords.test(value)),
+      column === day ? others : someOf(this.valuesOf(column), (value) => totalWords.test(value)),
     ]);
     // Those that their day tells need no other column.
     const isTotal = (value: string | undefined) => others.includes(value ?? '');
@@ -430,10 +404,10 @@ class Draft {
       );
       if (needed.length === 0) return [];
       const quoted = needed.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
-      this.#reasons.push(`where: records whose ${column} is ${quoted} are totals`);
+      this.reasons.push(`where: records whose ${column} is ${quoted} are totals`);
       return [`{${column}} NOT IN (${quoted})`];
     });
-    if (conditions.length > 0) this.#others.where = conditions.join(' AND ');
+    if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
   }
 
   /** Asks for what an event needs and no column is known for, and for amounts. */
@@ -445,20 +419,19 @@ class Draft {
     for (const [field, words] of counts) {
       const columns = this.#numbers(words).filter((column) => !noSum.test(column) && !holdsIds(column));
       if (columns.length > 0)
-        this.#fillIn[field] =
+        this.fillIn[field] =
           `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
     }
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
-      this.#fillIn.impressions =
+      this.fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
     const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column) && !holdsIds(column));
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
-      this.#fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
-    const revenue = this.#map.revenue ?? this.#expressions.revenue;
+      this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
+    const { revenue } = this.sources;
     if (revenue !== undefined && !this.#has('ad_unit_id')) {
-      delete this.#map.revenue;
-      delete this.#expressions.revenue;
-      this.#fillIn.revenue = `${revenue} may be what an advertiser pays, which is spend: --map revenue=…; or take this line out and read it as spend, with --set revenue=`;
+      this.forget('revenue');
+      this.fillIn.revenue = `${'column' in revenue ? revenue.column : revenue.expression} may be what an advertiser pays, which is spend: --map revenue=…; or take this line out and read it as spend, with --set revenue=`;
     }
     this.#askForSides();
   }
@@ -467,28 +440,28 @@ class Draft {
   #askForSides(): void {
     const isPublisher = this.#has('publisher_id') || this.#has('ad_unit_id');
     const isAdvertiser = this.#has('advertiser_id') || this.#has('campaign_id');
-    if (!isPublisher) this.#forget('site_id');
-    if (isPublisher && !isAdvertiser) this.#forget('creative_id');
+    if (!isPublisher) this.forget('site_id');
+    if (isPublisher && !isAdvertiser) this.forget('creative_id');
     if (isPublisher && !this.#has('ad_unit_id'))
-      this.#fillIn.ad_unit_id = `${this.#keys('no column is known to hold the ad unit beside publisher_id')}: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id= --set site_id=`;
+      this.fillIn.ad_unit_id = `${this.#keys('no column is known to hold the ad unit beside publisher_id')}: --map ad_unit_id=…; or take this line out, and the publisher with --set publisher_id= --set site_id=`;
     if (isAdvertiser && isPublisher && !this.#has('campaign_id'))
-      this.#fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and the advertiser with --set advertiser_id= --set creative_id=`;
+      this.fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and the advertiser with --set advertiser_id= --set creative_id=`;
     if (!isPublisher && !this.#has('campaign_id'))
-      this.#fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and give --map ad_unit_id=… --set creative_id=`;
+      this.fillIn.campaign_id = `${this.#keys()}: --map campaign_id=…; or take this line out, and give --map ad_unit_id=… --set creative_id=`;
     const account = isPublisher ? 'publisher_id' : 'advertiser_id';
-    if (!this.#has(account)) this.#fillIn[account] = whichAccount;
+    if (!this.#has(account)) this.fillIn[account] = whichAccount;
   }
 
-  #forget(field: EventField): void {
-    for (const fields of [this.#map, this.#expressions, this.#fillIn]) delete fields[field];
-    this.#reasons = this.#reasons.filter((reason) => !reason.startsWith(`${field}: `));
+  forget(field: EventField): void {
+    for (const fields of [this.sources, this.fillIn]) delete fields[field];
+    this.reasons = this.reasons.filter((reason) => !reason.startsWith(`${field}: `));
   }
 
   /** Columns of numbers that nothing is read from yet, by words in their names. */
   #numbers(words: RegExp): string[] {
     const used = this.#used();
     return this.#columns.filter(
-      (column) => !used.has(column) && words.test(column) && areNumbers(this.#valuesOf(column)),
+      (column) => !used.has(column) && words.test(column) && areNumbers(this.valuesOf(column)),
     );
   }
 
@@ -505,55 +478,45 @@ class Draft {
     const { kind } = fieldSpecs[field];
     const map = `--map ${field}=…`;
     if (kind !== 'count' && kind !== 'money') return map;
-    const { expression, question } = numberShape(column, kind, this.#valuesOf(column), this.#sign);
+    const { expression, question } = numberShape(column, kind, this.valuesOf(column), this.#sign);
     if (question !== undefined) return question;
     if (expression !== undefined) return `in expressions ${expression}`;
     return (kind === 'money' && this.#unitQuestion(field, column).question) || map;
   }
 
-  suggestion(layout: Layout): Suggestion {
+  tellWhatIsLeft(layout: Layout): void {
     const used = this.#used();
     const left = this.#all.filter((column) => column !== '' && !used.has(column));
-    const members = { fill_in: this.#fillIn, map: this.#map, expressions: this.#expressions };
-    return {
-      mapping: {
-        ...layout,
-        ...this.#others,
-        ...Object.fromEntries(Object.entries(members).filter(([, member]) => Object.keys(member).length > 0)),
-        ignore_unknown: true,
-      },
-      reasons: [
-        ...this.#reasons,
-        ...(left.length > 0 ? [`ignore_unknown: nothing is read from ${left.join(', ')}`] : []),
-      ],
-      doubtful: this.#doubtful,
-    };
+    if (left.length > 0) this.reasons.push(`ignore_unknown: nothing is read from ${left.join(', ')}`);
+    this.others = { ...layout, ...this.others, ignore_unknown: true };
   }
 
   #read(field: EventField, column: string, shape: Shape): void {
-    const { expression, reason, question, asks = field, dates } = shape;
-    if (dates) this.#others.dates = dates;
-    if (question !== undefined) this.#fillIn[asks] = question;
+    const { reason, question, asks = field, dates } = shape;
+    if (dates) this.others = { ...this.others, dates };
+    if (question !== undefined) this.fillIn[asks] = question;
     if (question !== undefined && asks === field) {
-      this.#doubtful.push(field);
+      this.doubtful.push(field);
       return;
     }
-    if (expression === undefined) this.#map[field] = column;
-    else this.#expressions[field] = expression;
-    this.#reasons.push(`${field}: ${column}${reason ? `, ${reason}` : ''}`);
+    this.readBy(field, column, shape);
+    this.reasons.push(`${field}: ${column}${reason ? `, ${reason}` : ''}`);
   }
 
-  #valuesOf(column: string): string[] {
+  readBy(field: EventField, column: string, { expression }: Shape): void {
+    this.sources[field] = expression === undefined ? { column } : { expression };
+  }
+
+  valuesOf(column: string): string[] {
     const at = this.#all.indexOf(column);
     return this.#rows.map((row) => row[at] ?? '');
   }
 
   #has(field: string): boolean {
-    return [this.#map, this.#expressions, this.#fillIn].some((fields) => field in fields);
+    return field in this.sources || field in this.fillIn;
   }
 
   #used(): ReadonlySet<string> {
-    const inExpressions = Object.values(this.#expressions).flatMap((text) => parseExpression(text).columns);
-    return new Set([...Object.values(this.#map), ...inExpressions]);
+    return new Set(columnsOf(fieldsOf(this.sources)));
   }
 }

@@ -287,6 +287,14 @@ describe('a file of no known platform', () => {
     expect(chosen.fill_in?.spend).not.toEqual(expect.stringContaining('currencies'));
   });
 
+  test('an amount that is asked for is not told as read', async () => {
+    const text = Buffer.from('day,campaign_id,clicks,revenue\n2026-09-01,c,5,1.5\n');
+    const beginning = await readBeginning(heldInput('theirs', ['csv'], text), {});
+    const { mapping, reasons } = suggestMapping([], beginning);
+    expect(mapping.fill_in).toHaveProperty('revenue');
+    expect(reasons).not.toContain('revenue: revenue');
+  });
+
   test('another currency than that of the example', async () => {
     const text =
       'Date,Ad unit,Ad requests,Impressions,Clicks,Estimated earnings (USD)\n2026-09-01,a,5,4,1,0.5\n';
