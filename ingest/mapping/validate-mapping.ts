@@ -28,15 +28,10 @@ export async function validateMapping(
   if (zone) await checkTimezone(store, zone.name, zone.place);
   const validOf = (event: EventSpec) => validEvent(store, spec, event, signal);
   const own = await validOf(spec);
-  const events = spec.events && (await inOrder(spec.events, validOf));
-  const { events: _, ...rest } = spec;
-  return { ...rest, ...own, ...(events && { events }) };
-}
-
-async function inOrder<From, To>(all: readonly From[], work: (each: From) => Promise<To>): Promise<To[]> {
-  const done: To[] = [];
-  for (const each of all) done.push(await work(each));
-  return done;
+  const { events, ...rest } = spec;
+  const all: ValidEvent[] = [];
+  for (const event of events ?? []) all.push(await validOf(event));
+  return { ...rest, ...own, ...(events && { events: all }) };
 }
 
 async function validEvent(

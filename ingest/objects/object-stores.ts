@@ -66,17 +66,15 @@ async function serviceOf(
       return new AzureService(account, container, sas, endpointOf(given));
     }
     case 'gs': {
-      const { get, renew } = googleKeys(env);
       const endpoint = endpointOf(given ?? 'https://storage.googleapis.com');
-      const more = { region: 'auto', acceptEncoding: 'gzip' } as const;
-      return new S3Service({ bucket, ...(endpoint && { endpoint }), keys: get, renewKeys: renew, ...more });
+      const keys = googleKeys(env);
+      return new S3Service({ bucket, endpoint, keys, region: 'auto', acceptEncoding: 'gzip' });
     }
     case 's3': {
       const region = await regionOf(env);
-      const { get, renew } = awsKeys(env, region);
       const endpoint = endpointOf(given ?? (env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined));
-      const more = { region, acceptEncoding: 'identity' } as const;
-      return new S3Service({ bucket, ...(endpoint && { endpoint }), keys: get, renewKeys: renew, ...more });
+      const keys = awsKeys(env, region);
+      return new S3Service({ bucket, endpoint, keys, region, acceptEncoding: 'identity' });
     }
   }
 }

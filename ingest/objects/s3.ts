@@ -1,17 +1,15 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { encoded, encodedKey } from './address.ts';
-import type { Keys } from './keys/keys.ts';
+import type { KeptKeys } from './keys/keys.ts';
 import type { Listing, ListPage, ObjectService, Refusal } from './service.ts';
 import { childrenOf, textOf, xmlOf } from './wire/xml.ts';
 
 export interface S3Options {
   readonly bucket: string;
   /** Absent: that of AWS in the region. */
-  readonly endpoint?: URL;
+  readonly endpoint?: URL | undefined;
   readonly region: string;
-  readonly keys: () => Promise<Keys>;
-  /** Lets go of keys that are not accepted any more; returns whether others can be had. */
-  readonly renewKeys: () => boolean;
+  readonly keys: KeptKeys;
   /** `gzip` keeps Google from unpacking what an object says it is packed with. */
   readonly acceptEncoding: 'identity' | 'gzip';
 }
@@ -57,7 +55,7 @@ export class S3Service implements ObjectService {
     const { keys, acceptEncoding } = this.#options;
     const signer = new AwsV4Signer({
       ...{ method, url: url.href, headers, service: 's3', region: this.#region, cache: this.#signing },
-      ...(await keys()),
+      ...(await keys.get()),
     });
     const signed = await signer.sign();
     // Not signed: proxies change it.
@@ -84,7 +82,10 @@ export class S3Service implements ObjectService {
   }
 
   async mayPassNow({ status, code, region }: Refusal): Promise<boolean> {
-    if (notAccepted.test(code)) return this.#options.renewKeys();
+    if (notAccepted.test(code)) {
+      this.#options.keys.letGo();
+      return true;
+    }
     const elsewhere = status === 301 || status === 307 || status === 400;
     if (!elsewhere || !region || region === this.#region || !namesRegion.test(region)) return false;
     this.#region = region;

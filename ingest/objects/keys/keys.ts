@@ -27,13 +27,13 @@ export class KeptKeys {
     this.#fetch = fetch;
   }
 
-  readonly get = async (): Promise<Keys> => {
+  async get(): Promise<Keys> {
     if (this.#kept && Date.now() < this.#until) return this.#kept;
     this.#fetching ??= this.#fetched().finally(() => {
       this.#fetching = undefined;
     });
     return this.#fetching;
-  };
+  }
 
   async #fetched(): Promise<Keys> {
     try {
@@ -52,8 +52,7 @@ export class KeptKeys {
   }
 
   /** Lets go of those that are not accepted any more. */
-  readonly renew = (): boolean => {
+  letGo(): void {
     this.#kept = undefined;
-    return true;
-  };
+  }
 }

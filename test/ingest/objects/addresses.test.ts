@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeEach, expect, test } from 'vitest';
+import { KeptKeys } from '../../../ingest/objects/keys/keys.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { S3Service } from '../../../ingest/objects/s3.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
@@ -50,8 +51,8 @@ test('a key whose parts would lead elsewhere is not read, and no bucket is a hos
   const elsewhere = address('x/../a.ndjson');
   await expect(found(elsewhere)).rejects.toThrow(`${elsewhere}: a part of the key is . or ..`);
   expect(storage.asked).toEqual([]);
-  const keys = async () => ({ accessKeyId: 'a', secretAccessKey: 'b' });
-  const more = { region: 'eu-west-1', keys, renewKeys: () => false, acceptEncoding: 'identity' } as const;
+  const keys = new KeptKeys(async () => ({ accessKeyId: 'a', secretAccessKey: 'b' }));
+  const more = { region: 'eu-west-1', keys, acceptEncoding: 'identity' } as const;
   const url = new S3Service({ bucket: '169.254.169.254', ...more }).objectUrl('latest/meta-data/');
   expect(url.host).toBe('s3.eu-west-1.amazonaws.com');
 });

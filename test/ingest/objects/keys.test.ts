@@ -131,10 +131,10 @@ test('keys are kept, fetched again before they expire, and when they are not acc
   const [first, same] = await Promise.all([keys.get(), keys.get()]);
   expect(same).toBe(first);
   expect(await keys.get()).toBe(first);
-  keys.renew();
+  keys.letGo();
   expect((await keys.get()).accessKeyId).not.toBe(first.accessKeyId);
   expiresInMs = -1;
-  keys.renew();
+  keys.letGo();
   const expired = await keys.get();
   expect((await keys.get()).accessKeyId).not.toBe(expired.accessKeyId);
 });
@@ -169,7 +169,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
     // Nor do those that are not accepted any more.
     busy = undefined;
     await keys.get();
-    keys.renew();
+    keys.letGo();
     busy = 429;
     await expect(keys.get()).rejects.toThrow(message);
   },
