@@ -42,7 +42,10 @@ export class AvroFile {
     onBytes: (bytes: number) => void,
     signal: AbortSignal | undefined,
   ): Promise<AvroFile> {
-    const bytes = await Bytes.open(input, onBytes, signal);
+    const reader = await input.readFrom(0, signal).catch((cause: unknown) => {
+      throw fileError(input.name, cause);
+    });
+    const bytes = new Bytes(input.name, reader, onBytes);
     try {
       const file = await AvroFile.#read(input.name, bytes);
       if (!codecs.includes(file.#codec)) {
@@ -133,22 +136,10 @@ class Bytes {
   /** Bytes of the input that were taken. */
   position = 0;
 
-  private constructor(file: string, reader: InputReader, onBytes: (bytes: number) => void) {
+  constructor(file: string, reader: InputReader, onBytes: (bytes: number) => void) {
     this.#file = file;
     this.#reader = reader;
     this.#onBytes = onBytes;
-  }
-
-  static async open(
-    input: Input,
-    onBytes: (bytes: number) => void,
-    signal: AbortSignal | undefined,
-  ): Promise<Bytes> {
-    try {
-      return new Bytes(input.name, await input.readFrom(0, signal), onBytes);
-    } catch (cause) {
-      throw fileError(input.name, cause);
-    }
   }
 
   /** All that was taken since the last call. */

@@ -48,7 +48,7 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
     },
   });
   const missing = (name: string) =>
-    `${required.get(name)}: no record of ${input.name} has ${name}${suggestion(name, namesIn(first)) || '.'}${optionalOf(name)}`;
+    `${required.get(name)}: no record of ${input.name} has ${name}${suggestion(name, namesIn(first)) || '.'} If a file may be without it, say so in a mapping file: "optional": [${JSON.stringify(name)}]`;
   return {
     ...opened,
     chunks: async function* (known) {
@@ -64,9 +64,6 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
     },
   };
 }
-
-const optionalOf = (name: string): string =>
-  ` If a file may be without it, say so in a mapping file: "optional": [${JSON.stringify(name)}]`;
 
 /** @throws {InputError} for a record that gives no field but has an array, which is most likely that of the records */
 function refuseAnswer(file: string, { names, arrays: [array] }: Members, { columns }: Mapping): void {

@@ -25,7 +25,8 @@ export async function openParquet(input: Input): Promise<ParquetFile> {
   const path = input.name;
   const file = bufferOf(input);
   const size = file.byteLength;
-  if ((await latin1(file, Math.max(0, size - 4), size)) === 'PARE') throw encrypted(path);
+  const ending = Buffer.from(await file.slice(Math.max(0, size - 4), size));
+  if (ending.toString('latin1') === 'PARE') throw encrypted(path);
   const metadata = await parquetMetadataAsync(file, { geoparquet: false }).catch((cause: unknown) => {
     // What went wrong when the file was read.
     if (cause instanceof InputError) throw cause;
@@ -172,8 +173,4 @@ function damaged(path: string, what: string): InputError {
 
 function encrypted(path: string): InputError {
   return new InputError(`${path}: is encrypted, which is not supported; write it without encryption`);
-}
-
-async function latin1(file: AsyncBuffer, start: number, end: number): Promise<string> {
-  return Buffer.from(await file.slice(start, end)).toString('latin1');
 }
