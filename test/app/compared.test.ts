@@ -109,6 +109,26 @@ test('a period of one’s own is compared, by day as many days as there are, and
   );
 });
 
+test.each([
+  ['day', 'previous_month'],
+  ['week', 'previous_period'],
+  ['total', `${daysAgo(50)}/${daysAgo(41)}`],
+])(
+  'a click on a figure of the compared days shows the loads of those, each %s against %s',
+  async (each, compare) => {
+    const page = await open(`&each=${each}&compare=${compare}`);
+    const [row = {}] = await visibleRows(page);
+    const column = Object.keys(row).indexOf('Spent before') + 1;
+    await page.locator(`regular-table tbody tr:first-child [aria-colindex="${column}"]`).click();
+    const dialog = page.getByRole('dialog', { name: 'Where does this come from?' });
+    const sums = dialog.locator('tfoot td');
+    await sums.first().waitFor();
+    const before = Number(plain(row['Spent before'] ?? ''));
+    expect(before).toBeGreaterThan(0);
+    expect((await sums.allTextContents()).map((sum) => Number(plain(sum)))).toContain(before);
+  },
+);
+
 test.each(['day', 'total'])('what changed most is ranked, from gain to loss, each %s', async (each) => {
   const page = await open(`&each=${each}&compare=previous_period`);
   await page.getByRole('button', { name: 'What changed most' }).click();

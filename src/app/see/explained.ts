@@ -4,9 +4,9 @@ import { button, el, named } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
-import { keysOf, metricsOf, textFields } from '../state/fields.ts';
+import { keysOf, metricsOf, partOf, textFields } from '../state/fields.ts';
 import type { Clock, Session } from '../state/session.ts';
-import type { State } from '../state/state.ts';
+import { comparedDaysOfRow, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -46,22 +46,31 @@ export class Explained {
     this.onEnd = onEnd;
   }
 
-  /** @param row its number in the report, whatever the order of the table @param currency of its money, where it is known */
-  async show({ family, dimensions, filters }: State, row: number, currency?: string): Promise<void> {
+  /**
+   * @param row its number in the report, whatever the order of the table
+   * @param column of the figure: one of the compared days comes from the loads of those
+   * @param currency of its money, where it is known
+   */
+  async show(state: State, row: number, column: string, currency?: string): Promise<void> {
+    const { family, dimensions, filters } = state;
     const turn = ++this.turn;
     const texts = await this.rows.call('texts', row);
-    const { start_time = '', end_time = '' } = texts;
+    const days = { start: texts.start_time ?? '', end: texts.end_time ?? '' };
+    const isCompared = partOf(column).part === 'compared';
+    const of = isCompared ? comparedDaysOfRow(days, state, this.session.today) : days;
+    if (!of) return;
     const names = textFields(family, dimensions).flatMap((field) => texts[field] || []);
     const said = el('p', { role: 'status' }, text.progress.asking);
     this.element.replaceChildren(
       el('h2', {}, text.explained.title),
-      el('p', {}, ...named([...names, rangeText(start_time, end_time)])),
+      el('p', {}, ...named([...names, rangeText(of.start, of.end)])),
       said,
       button(text.explained.close, () => this.element.close()),
     );
     if (!this.element.open) this.element.showModal();
     const ids = keysOf(family).flatMap((key) => (texts[key] === undefined ? [] : [[key, texts[key]]]));
-    const found = await this.ask(family, { start_time, end_time, filters, row: Object.fromEntries(ids) });
+    const range = { start_time: of.start, end_time: of.end };
+    const found = await this.ask(family, { ...range, filters, row: Object.fromEntries(ids) });
     if (turn !== this.turn) return;
     if (typeof found === 'string') said.textContent = found;
     else

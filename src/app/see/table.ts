@@ -23,7 +23,8 @@ const sortSign = 16;
 export interface TableChoices {
   onsort(column: string): void;
   onfilter(field: string, value: string): void;
-  onexplain(row: number): void;
+  /** @param column of the figure */
+  onexplain(row: number, column: string): void;
 }
 
 /** The table of every row: only those in sight are elements, whatever their number. */
@@ -339,10 +340,11 @@ export class RowTable {
       return;
     }
     const figure = target.closest<HTMLTableCellElement>('tbody td');
-    const meta = figure && this.element.getMeta(figure);
-    if (meta && 'y' in meta && meta.y !== undefined) {
-      const row = this.seen.get(meta.y)?.row;
-      if (row !== undefined) this.choices.onexplain(row);
+    const place = figure && this.placeOf(figure);
+    if (place) {
+      const row = this.seen.get(place.row)?.row;
+      const column = this.figures()[place.column - this.names.length];
+      if (row !== undefined && column) this.choices.onexplain(row, column);
       return;
     }
     const cell = target.closest('tbody th');

@@ -1,4 +1,11 @@
-import { addDays, daysIn, type PeriodBefore, periodNames, periodsBefore } from '../../report/days.ts';
+import {
+  addDays,
+  daysBetween,
+  daysIn,
+  type PeriodBefore,
+  periodNames,
+  periodsBefore,
+} from '../../report/days.ts';
 import { dimensionsOf, families, idsOf, mainMetric, metricsOf, textFields } from './fields.ts';
 import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
 
@@ -88,6 +95,15 @@ export function comparedDaysOf(state: State, today: string): DayRange | undefine
     return state.grain === 'total' ? compare : daysFrom(compare.start, state, today);
   }
   return compare === 'none' ? undefined : periodsBefore[compare](daysOf(state, today));
+}
+
+/** The days that those of a row are compared with, as far as there are such days. */
+export function comparedDaysOfRow(row: DayRange, state: State, today: string): DayRange | undefined {
+  const compared = comparedDaysOf(state, today);
+  if (!compared || state.grain === 'total') return compared;
+  const earlier = -daysBetween(compared.start, daysOf(state, today).start);
+  const [start, end] = [addDays(row.start, earlier), addDays(row.end, earlier)];
+  return start <= compared.end ? { start, end: end < compared.end ? end : compared.end } : undefined;
 }
 
 /** Whether the chart has what changed most. */

@@ -92,10 +92,10 @@ export class Workbench {
     this.table = new RowTable(this.rows, {
       onsort: (column) => this.choose({ sort: nextSort(this.state.sort, column) }),
       onfilter: (field, value) => this.filters.toggle(field, value),
-      onexplain: (row) => {
+      onexplain: (row, column) => {
         // The loads that are there are those of today.
         if (this.arranged && !this.state.closed)
-          void this.explained.show(this.state, row, this.facts?.currency);
+          void this.explained.show(this.state, row, column, this.facts?.currency);
       },
     });
     this.controls.element.append(this.closed.element, this.filters.details);
