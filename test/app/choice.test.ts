@@ -186,6 +186,24 @@ test('paper has every row up to a thousand, the totals, and which money may stil
   expect(await page.locator('table.printed').count()).toBe(0);
 });
 
+test('of a comparison paper has every column: a browser shrinks a sheet by a third at most', async () => {
+  const page = await browser.open(
+    await signedIn('&each=total&compare=previous_period&by=device,creative&only.campaign=boots'),
+  );
+  await whole(page);
+  await page.evaluate(() => {
+    window.print = () => {};
+  });
+  await page.keyboard.press('Control+p');
+  const table = page.locator('table.printed');
+  await table.waitFor({ state: 'attached' });
+  await page.emulateMedia({ media: 'print' });
+  // Between the margins of A4.
+  const sheet = 1.5 * 718;
+  expect((await table.boundingBox())?.width).toBeLessThan(sheet);
+  expect(await table.locator('caption').textContent()).toMatch(/^1 row( |$)/);
+});
+
 test('SQL for DuckDB reads a file with the chosen columns', async () => {
   const page = await browser.open(await signedIn('&show=spent,impressions&only.campaign=boots&sort=-spent'), {
     permissions: ['clipboard-read', 'clipboard-write'],

@@ -2,13 +2,15 @@ import { el } from '../parts/dom.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
-import { columnLabel } from '../words/labels.ts';
+import { columnLabel, rowsText } from '../words/labels.ts';
 import { countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { shownColumns } from './table.ts';
 
 /** More would be a book. */
 const mostRows = 1000;
+/** What is wider, px, browsers cut off: they make a sheet smaller by a third at most. */
+const mostWidth = 1050;
 
 /** Prints totals, chart and the first rows, which stand in a plain table for that time. */
 export async function printRows(rows: Rows, state: State, arranged: Arranged | undefined): Promise<void> {
@@ -24,7 +26,7 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
         {},
         count < arranged.rows
           ? text.table.printed(countText(count), countText(arranged.rows))
-          : text.table.rows(countText(count)),
+          : rowsText(count),
         unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '',
       ),
       el(
@@ -53,7 +55,9 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
         ),
       ),
     );
+    table.style.maxInlineSize = `${mostWidth}px`;
     document.body.append(table);
+    table.style.zoom = String(Math.min(1, mostWidth / table.offsetWidth));
     addEventListener('afterprint', () => table.remove(), { once: true });
   }
   print();

@@ -30,6 +30,7 @@ import {
 import { MailMenu } from '../take/mail-menu.ts';
 import { TakeMenu } from '../take/menu.ts';
 import { sendsMails } from '../take/schedules.ts';
+import { rowsText } from '../words/labels.ts';
 import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -292,8 +293,4 @@ export class Workbench {
     this.sheet.classList.toggle('without-rows', !there);
     if (!there) this.chart.clear();
   }
-}
-
-function rowsText(count: number): string {
-  return count === 1 ? text.table.oneRow : text.table.rows(countText(count));
 }

@@ -1,5 +1,6 @@
 import { partOf } from '../state/fields.ts';
 import type { State } from '../state/state.ts';
+import { countText } from './locale.ts';
 import { text } from './text.ts';
 
 /** The word for an id of the catalog. */
@@ -15,3 +16,6 @@ export function columnLabel(column: string, grain?: State['grain']): string {
   if (part === 'compared') return text.compared(name);
   return part === 'change' ? text.change(name) : name;
 }
+
+export const rowsText = (count: number): string =>
+  count === 1 ? text.table.oneRow : text.table.rows(countText(count));
