@@ -100,6 +100,13 @@ test('a period of one’s own is compared, by day as many days as there are, and
   await last.fill(daysAgo(51));
   await last.blur();
   await whole(page);
+  // Before the first one: what cannot be compared is not shown as if it were.
+  await last.fill(daysAgo(65));
+  await last.blur();
+  expect(await last.inputValue()).toBe(daysAgo(51));
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  await page.setViewportSize({ width: 1440, height: 900 });
   await page.reload();
   await whole(page);
   const compare_to = { start_time: daysAgo(60), end_time: daysAgo(51) };

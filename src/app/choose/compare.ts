@@ -24,9 +24,12 @@ export function compareField(choose: Choose, today: string) {
     comparedDaysOf({ ...now, compare: 'previous_period' }, today) ??
     'none';
   const days = el('output', { class: 'days', for: 'compare' });
+  // Days that cannot be compared do not stay there as if they were.
+  const onblur = () => state && show(state);
   const first = el('input', {
     type: 'date',
     ...storedDays,
+    onblur,
     'aria-label': text.compare.first,
     onchange: () => {
       if (state && isStored(first)) choose({ compare: daysFrom(first.value, state, today) });
@@ -35,6 +38,7 @@ export function compareField(choose: Choose, today: string) {
   const last = el('input', {
     type: 'date',
     ...storedDays,
+    onblur,
     'aria-label': text.compare.last,
     onchange: () => {
       const [start, end] = [first.value, last.value];
