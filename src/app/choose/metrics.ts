@@ -27,8 +27,9 @@ export class MetricsMenu {
     const order = [...state.metrics, ...all.filter((id) => !state.metrics.includes(id))];
     const focused = document.activeElement?.getAttribute('data-focus');
     this.list.replaceChildren(...order.map((metric) => this.line(state, metric)));
-    // The line was made again: the focus stays where it was.
-    if (focused) this.list.querySelector<HTMLElement>(`[data-focus="${focused}"]`)?.focus();
+    // The line was made again: the focus stays where it was, or in the line of a column that can move no further.
+    const place = (name: string) => this.list.querySelector<HTMLElement>(`[data-focus="${name}"]:enabled`);
+    if (focused) (place(focused) ?? place(focused.replace(/-.*/, '-show')))?.focus();
   }
 
   private line(state: State, metric: string): HTMLLIElement {
