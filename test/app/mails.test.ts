@@ -27,6 +27,7 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   });
   await whole(page);
   await choose(page, 'Gerät');
+  await choose(page, 'Woche');
   await page.getByLabel('Vergleichen mit').selectOption('previous_period');
   await whole(page);
   const open = () => page.locator('.mail > summary').click();
@@ -38,7 +39,7 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await page.getByLabel('Uhrzeit').fill('07:45');
   await page.getByRole('button', { name: 'Per E-Mail senden', exact: true }).click();
   const own = page.locator('.schedules li');
-  await own.getByText('Kampagnen: Gerät, Tag').waitFor();
+  await own.getByText('Kampagnen: Gerät, Woche').waitFor();
   const [stored, ...others] = await listSchedules(db.store);
   expect(others).toEqual([]);
   expect(stored).toMatchObject({

@@ -124,10 +124,12 @@ export class MailMenu {
 }
 
 /** `Campaigns: Device, Day` */
-function titleOf({ report }: Schedule): string {
+function titleOf({ report, body }: Schedule): string {
   const [family = '', by = ''] = report.split('/');
   const parts = by.split('_').filter(Boolean);
-  const names = parts.map((part) => (part === 'date' ? text.grains.day : wordOf(text.dimensions, part)));
+  const names = parts.map((part) =>
+    part === 'date' ? text.grains[body.time_grain ?? 'day'] : wordOf(text.dimensions, part),
+  );
   return [wordOf(text.families, family), names.join(', ')].filter(Boolean).join(': ');
 }
 

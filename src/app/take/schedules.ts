@@ -18,6 +18,7 @@ export interface Sending {
 export interface Schedule extends Sending {
   readonly id: string;
   readonly report: string;
+  readonly body: { readonly time_grain?: 'week' | 'month' };
   readonly state: 'active' | 'paused' | 'ended';
   readonly not_agreed: readonly string[];
   readonly left: readonly string[];
