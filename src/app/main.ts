@@ -69,10 +69,9 @@ function leave(reason: string): void {
 }
 
 /** A token or a session has ended: whoever had a session comes back to the same account. */
-function end(reason: string): void {
-  const key = session?.key ?? '';
+function end({ key }: Session): void {
   const ofPerson = accountOf(key) !== undefined;
-  leave(ofPerson ? text.signIn.reasons.session : reason);
+  leave(ofPerson ? text.signIn.reasons.session : text.signIn.reasons.ended);
   if (ofPerson) keepKey(key);
 }
 
@@ -83,17 +82,15 @@ async function signOff(everywhere: boolean): Promise<void> {
   leave(isOut ? (everywhere ? all : here) : notOut);
 }
 
-function open(opened: Session): void {
+function open(entered: Session): void {
+  // An answer may come when somebody else is signed in.
+  const opened = { ...entered, onEnd: () => session === opened && end(opened) };
   keepKey(opened.key);
   session = opened;
   const state = stateOf(opened);
   const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
-  // An answer may come when somebody else is signed in.
-  const endThis = (reason: string) => {
-    if (session === opened) end(reason);
-  };
-  const made = new Workbench(opened, state, endThis, () => void openWith(opened.key));
+  const made = new Workbench(opened, state, () => void openWith(opened.key));
   const report = segments(
     text.familiesLabel,
     'family',

@@ -199,9 +199,10 @@ test('what cannot be listed or downloaded says why, and is not taken for nothing
   weather = 'failed';
   await page.locator('.filter summary').click();
   await page.getByLabel('Field').selectOption('device');
-  await page.getByText('The report failed: the gateway is out of order').waitFor();
+  const why = 'The report failed. the gateway is out of order';
+  await page.locator('.filter').getByText(why).waitFor();
   await page.keyboard.press('Escape');
   await page.locator('.take summary').click();
   await page.getByRole('button', { name: 'Parquet', exact: true }).click();
-  await page.getByText('The report failed. the gateway is out of order').waitFor();
+  await page.locator('.take').getByText(why).waitFor();
 });

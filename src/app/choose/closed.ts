@@ -1,6 +1,6 @@
 import { button, el } from '../parts/dom.ts';
 import { asked } from '../rows/asked.ts';
-import type { Session } from '../state/session.ts';
+import type { Opened } from '../state/session.ts';
 import { type Choose, daysOf, type State } from '../state/state.ts';
 import { momentText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -13,14 +13,14 @@ interface Closes {
 /** Whether figures are those of today or as the months of the range were closed; in sight where all of them were. */
 export class Closed {
   readonly element: HTMLElement;
-  private readonly session: Session;
+  private readonly session: Opened;
   private readonly name: HTMLSelectElement;
   private readonly at = el('output', { class: 'days', for: 'closed' });
   private readonly changes: HTMLButtonElement;
   /** What was asked last. */
   private about = '';
 
-  constructor(choose: Choose, session: Session, onchanges: () => void) {
+  constructor(choose: Choose, session: Opened, onchanges: () => void) {
     this.session = session;
     const onchange = () => choose({ closed: this.name.value === 'closed' });
     this.name = el(

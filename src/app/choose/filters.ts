@@ -1,4 +1,5 @@
 import { button, el, menu } from '../parts/dom.ts';
+import { failureText } from '../parts/notice.ts';
 import type { Rows } from '../rows/client.ts';
 import type { ReportRequest } from '../rows/protocol.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
@@ -105,15 +106,10 @@ export class Filters {
       this.list.replaceChildren();
       this.said.textContent = '';
     }
-    let failure = '';
-    const found = await this.rows
-      .call('values', { request, column, find, most: listed + 1 })
-      .catch((error: Error) => {
-        failure = `${text.problems.failed.title}: ${error.message}`;
-        return [];
-      });
+    const answer = await this.rows.call('values', { request, column, find, most: listed + 1 });
     // Other days or another field were chosen, or more was typed, meanwhile.
     if (turn !== this.turn) return;
+    const found = 'result' in answer ? answer.result : [];
     const chosen = this.state.filters[column] ?? [];
     const values = [...new Set(found.slice(0, listed).concat(find ? [] : chosen))];
     const boxes = [column, ...values].join('\n');
@@ -128,8 +124,13 @@ export class Filters {
     }
     for (const [value, box] of this.boxes) box.checked = chosen.includes(value);
     this.said.textContent =
-      failure ||
-      (values.length === 0 ? text.filters.none : found.length > listed ? text.filters.more(listed) : '');
+      'failure' in answer
+        ? failureText(answer.failure)
+        : values.length === 0
+          ? text.filters.none
+          : found.length > listed
+            ? text.filters.more(listed)
+            : '';
   }
 
   private box(column: string, value: string): HTMLInputElement {

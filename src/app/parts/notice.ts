@@ -20,7 +20,7 @@ export function countdown(into: HTMLElement, seconds: number, onend: () => void)
 
 /** Why something was not done. */
 export function failureText({ reason, detail }: Failure): string {
-  if (reason === 'unauthorized') return detail;
+  if (reason === 'unauthorized') return detail ?? '';
   const { title, detail: otherwise } = text.problems[reason];
   return `${title}. ${detail || otherwise}`;
 }
@@ -59,7 +59,7 @@ export class Notice {
       this.element.append(el('p', { class: 'detail' }, failure.detail));
     }
     if (reason === 'unreachable') this.element.append(el('p', {}, text.problems.unreachable.again));
-    if (reason === 'broken' && failure.rows > 0) {
+    if (reason === 'broken' && failure.rows) {
       this.element.append(el('p', {}, text.problems.broken.rows(countText(failure.rows))));
     }
     if (reason === 'limited') {

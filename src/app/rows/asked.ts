@@ -1,37 +1,69 @@
-import { loginWith } from '../state/key.ts';
-import type { Session } from '../state/session.ts';
+import { accountOf, type Key } from '../state/key.ts';
 import { failureOf } from './headers.ts';
-import type { Failure } from './protocol.ts';
+import type { Asked } from './protocol.ts';
 
-export type Asked<Result> = { readonly result: Result } | { readonly failure: Failure };
+/** Who asks. */
+interface Asking {
+  readonly key: Key;
+  /** To be called when the service takes the key no more. */
+  readonly onEnd?: () => void;
+}
 
-/**
- * The result of a short answer, its numbers as text, so that no digit is lost; or why there is none.
- * @param body absent: the path takes GET; a file goes as it is, as of this type
- */
+interface Question {
+  /** Absent: the path takes GET; a file goes as it is, as of this type. */
+  readonly body?: unknown;
+  readonly type?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The answer of the service, of which its head has come; or why there is none. */
+export async function send(
+  url: string,
+  { key, onEnd }: Asking,
+  { body, type = 'application/json', accept, signal }: Question,
+): Promise<Asked<Response>> {
+  const account = accountOf(key);
+  try {
+    const response = await fetch(url, {
+      cache: 'no-store',
+      signal,
+      credentials: account === undefined ? 'omit' : 'same-origin',
+      headers: {
+        ...(account === undefined
+          ? { authorization: `Bearer ${key}` }
+          : { 'adtally-account': encodeURIComponent(account) }),
+        ...(body !== undefined && { 'content-type': type }),
+        ...(accept && { accept }),
+      },
+      ...(body !== undefined && {
+        method: 'POST',
+        body: body instanceof Blob ? body : JSON.stringify(body),
+      }),
+    });
+    if (response.ok) return { result: response };
+    const failure = await failureOf(response);
+    if (failure.reason === 'unauthorized') onEnd?.();
+    return { failure };
+  } catch {
+    return { failure: { reason: 'unreachable' } };
+  }
+}
+
+/** The result of a short answer, its numbers as text, so that no digit is lost; or why there is none. */
 export async function asked<Result>(
   path: string,
-  { key }: Session,
+  session: Asking,
   body?: object,
-  { type = 'application/json', signal }: { readonly type?: string; readonly signal?: AbortSignal } = {},
+  options: Pick<Question, 'type' | 'signal'> = {},
 ): Promise<Asked<Result>> {
-  const { headers, credentials } = loginWith(key);
-  let response: Response;
-  let json: string;
+  const answer = await send(path, session, { ...options, body });
+  if ('failure' in answer) return answer;
   try {
-    response = await fetch(path, {
-      cache: 'no-store',
-      credentials,
-      headers: { ...headers, ...(body && { 'content-type': type }) },
-      ...(body && { method: 'POST', body: body instanceof Blob ? body : JSON.stringify(body) }),
-      ...(signal && { signal }),
-    });
-    if (!response.ok) return { failure: await failureOf(response) };
-    json = await response.text();
+    return JSON.parse(digitsKept(await answer.result.text()));
   } catch {
-    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
+    return { failure: { reason: 'unreachable' } };
   }
-  return JSON.parse(digitsKept(json));
 }
 
 /** JSON with its figures as text. Only the quotation mark that ends a key has a letter before it and a colon behind. */

@@ -47,7 +47,6 @@ export async function failureOf(response: Response): Promise<Failure> {
     detail: problem.detail,
     requestId: problem.requestId || (response.headers.get('x-request-id') ?? ''),
     ...(retry > 0 && { retrySeconds: retry }),
-    rows: 0,
   };
 }
 

@@ -1,9 +1,9 @@
 import { families } from '../state/fields.ts';
-import { type Key, loginWith } from '../state/key.ts';
+import type { Key } from '../state/key.ts';
 import type { Clock, Session } from '../state/session.ts';
-import type { Asked } from './asked.ts';
+import { send } from './asked.ts';
 import { clockOf, factsOf, failureOf } from './headers.ts';
-import type { Failure } from './protocol.ts';
+import type { Asked, Failure } from './protocol.ts';
 
 /**
  * Finds out what a key opens: it asks each family for its one largest row of all time.
@@ -17,8 +17,7 @@ export async function logIn(key: Key): Promise<Session | { failure: Failure }> {
   const failure =
     failures.find(({ reason }) => reason !== 'unauthorized') ?? (opened[0] ? undefined : failures[0]);
   const [first] = opened;
-  if (failure || !first)
-    return { failure: failure ?? { reason: 'failed', detail: '', requestId: '', rows: 0 } };
+  if (failure || !first) return { failure: failure ?? { reason: 'failed' } };
   const filled = opened.filter(({ hasRows }) => hasRows);
   return {
     key,
@@ -40,33 +39,17 @@ type Probed =
   | { readonly failure: Failure };
 
 async function probe(family: string, key: Key): Promise<Probed> {
-  const { headers, credentials } = loginWith(key);
-  let response: Response;
-  try {
-    response = await fetch(`/v1/${family}`, {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        accept: 'application/x-ndjson',
-      },
-      body: JSON.stringify({ start_time: '1970-01-01', end_time: '2148-12-31', limit: 1 }),
-      cache: 'no-store',
-      credentials,
-    });
-  } catch (error) {
-    const failure: Failure = { reason: 'unreachable', detail: String(error), requestId: '', rows: 0 };
-    return { failure };
-  }
-  if (!response.ok) return { failure: await failureOf(response) };
-  const { account, asked } = factsOf(response.headers);
-  const clock = clockOf(asked, response.headers.get('date'));
+  const body = { start_time: '1970-01-01', end_time: '2148-12-31', limit: 1 };
+  const answer = await send(`/v1/${family}`, { key }, { body, accept: 'application/x-ndjson' });
+  if ('failure' in answer) return answer;
+  const { headers } = answer.result;
+  const { account, asked } = factsOf(headers);
+  const clock = clockOf(asked, headers.get('date'));
   const today = asked.slice(0, 10);
   try {
-    return { family, account, today, clock, hasRows: (await response.text()) !== '' };
-  } catch (error) {
-    const failure: Failure = { reason: 'broken', detail: String(error), requestId: '', rows: 0 };
-    return { failure };
+    return { family, account, today, clock, hasRows: (await answer.result.text()) !== '' };
+  } catch {
+    return { failure: { reason: 'broken' } };
   }
 }
 
@@ -79,6 +62,6 @@ export async function accountsOfPerson(): Promise<Asked<readonly string[]>> {
     const { accounts } = (await response.json()) as { accounts: string[] };
     return { result: accounts };
   } catch {
-    return { failure: { reason: 'unreachable', detail: '', requestId: '', rows: 0 } };
+    return { failure: { reason: 'unreachable' } };
   }
 }

@@ -2,15 +2,18 @@ import type { Key } from '../state/key.ts';
 import type { DayRange } from '../state/ranges.ts';
 import type { Arrangement } from './arrange.ts';
 
+export type Asked<Result> = { readonly result: Result } | { readonly failure: Failure };
+
 /** Why there is no report, as the page has to know it. */
 export interface Failure {
   readonly reason: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'unreachable';
-  readonly detail: string;
-  readonly requestId: string;
+  /** In the words of the service. */
+  readonly detail?: string;
+  readonly requestId?: string;
   /** When to ask again, where the service says so. */
   readonly retrySeconds?: number;
   /** How many rows had come when the transfer broke. */
-  readonly rows: number;
+  readonly rows?: number;
 }
 
 /** What a report says beside its rows. */
@@ -104,9 +107,7 @@ export interface Spans {
 
 /** What the page asks of the worker, and what it gets. */
 export interface Methods {
-  load(
-    request: ReportRequest,
-  ): { rows: number; bytes: number; facts: Facts } | { failure: Failure } | 'superseded';
+  load(request: ReportRequest): Asked<{ rows: number; facts: Facts }> | 'superseded';
   arrange(arrangement: Arrangement): Arranged;
   slice(range: { from: number; to: number; columns: readonly string[] }): Slice;
   /** @param options.show each day, week or month of a range; or the rows with the largest values, or what changed most, so many at most */
@@ -114,7 +115,7 @@ export interface Methods {
   /** Days, names and ids of a row, as the service has them. */
   texts(row: number): Readonly<Record<string, string>>;
   /** Of another report than the one shown: one that no filter narrows. */
-  values(options: { request: ReportRequest; column: string; find: string; most: number }): string[];
+  values(options: { request: ReportRequest; column: string; find: string; most: number }): Asked<string[]>;
 }
 
 export type Call = {

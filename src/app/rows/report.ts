@@ -12,7 +12,7 @@ import { totals } from './sums.ts';
 /** The rows of a report, and how the page wants to see them. */
 export class Report {
   readonly rows: ArrowRows;
-  private readonly facts: Facts;
+  readonly facts: Facts;
   private readonly metrics: readonly Metric[];
   /** Of the cells, which stand below the code of their money. */
   private readonly figures: Figures;

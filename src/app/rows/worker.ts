@@ -1,7 +1,7 @@
 import { ArrowRows } from '../arrow/arrow.ts';
-import { loginWith } from '../state/key.ts';
-import { factsOf, failureOf } from './headers.ts';
-import type { Call, Failure, Message, Methods, ReportRequest } from './protocol.ts';
+import { send } from './asked.ts';
+import { factsOf } from './headers.ts';
+import type { Asked, Call, Message, Methods, ReportRequest } from './protocol.ts';
 import { Report } from './report.ts';
 
 /** The rows live here, apart from the page, so that nothing that takes long holds the page up. */
@@ -19,7 +19,10 @@ const methods: { [M in keyof Methods]: (argument: Parameters<Methods[M]>[0], id:
   slice: (argument) => current().slice(argument),
   texts: (argument) => current().texts(argument),
   chart: (argument) => current().chart(argument),
-  values: async ({ request, ...options }) => (await choices(request)).values(options),
+  values: async ({ request, ...options }) => {
+    const report = await choices(request);
+    return 'failure' in report ? report : { result: report.result.values(options) };
+  },
 };
 
 self.addEventListener('message', async ({ data }: MessageEvent<Call>) => {
@@ -35,88 +38,60 @@ function current(): Report {
   return shown;
 }
 
-let offered: { readonly key: string; readonly report: Promise<Report> } | undefined;
+let offered: { readonly key: string; readonly report: Promise<Asked<Report>> } | undefined;
 
 /** A small report beside the one shown, whose texts are offered to choose from; the last one is kept. */
-function choices(request: ReportRequest): Promise<Report> {
+async function choices(request: ReportRequest): Promise<Asked<Report>> {
   const key = JSON.stringify(request);
-  if (offered?.key === key) return offered.report;
-  const ask = async () => {
-    const response = await send(request);
-    if (!response.ok || !response.body) throw new Error((await failureOf(response)).detail);
-    const rows = new ArrowRows();
-    await read(response.body, rows, () => {});
-    return new Report(rows, factsOf(response.headers), request.family);
-  };
-  const report = ask();
-  offered = { key, report };
-  report.catch(() => {
-    offered = undefined;
-  });
+  if (offered?.key !== key) offered = { key, report: ask(request, () => {}) };
+  const report = await offered.report;
+  if ('failure' in report && offered?.key === key) offered = undefined;
   return report;
-}
-
-function send({ url, key, body }: ReportRequest, signal?: AbortSignal): Promise<Response> {
-  const { headers, credentials } = loginWith(key);
-  return fetch(url, {
-    method: 'POST',
-    headers: {
-      ...headers,
-      'content-type': 'application/json',
-      accept: 'application/vnd.apache.arrow.stream',
-    },
-    body: JSON.stringify(body),
-    cache: 'no-store',
-    credentials,
-    ...(signal && { signal }),
-  });
 }
 
 async function load(request: ReportRequest, id: number): Promise<ReturnType<Methods['load']>> {
   running?.abort();
   running = new AbortController();
   const { signal } = running;
-  const rows = new ArrowRows();
-  const failed = (reason: Failure['reason'], detail: string) =>
-    signal.aborted ? 'superseded' : { failure: { reason, detail, requestId: '', rows: rows.rows } };
-  let response: Response;
-  try {
-    response = await send(request, signal);
-  } catch (error) {
-    return failed('unreachable', String(error));
-  }
-  if (!response.ok || !response.body) {
-    const failure = await failureOf(response);
-    return signal.aborted ? 'superseded' : { failure };
-  }
-  const facts = factsOf(response.headers);
-  const report = new Report(rows, facts, request.family);
-  try {
-    const bytes = await read(response.body, rows, (bytes) => {
-      shown = report;
-      post({ id, progress: { rows: rows.rows, bytes, columns: report.columns(), facts } });
-    });
-    if (signal.aborted) return 'superseded';
+  const onProgress = (report: Report, bytes: number) => {
     shown = report;
-    return { rows: rows.rows, bytes, facts };
-  } catch (error) {
-    if (!signal.aborted) shown = undefined;
-    return failed('broken', String(error));
+    const { rows, facts } = report;
+    post({ id, progress: { rows: rows.rows, bytes, columns: report.columns(), facts } });
+  };
+  const answer = await ask(request, onProgress, signal);
+  if (signal.aborted) return 'superseded';
+  shown = 'result' in answer ? answer.result : undefined;
+  if ('failure' in answer) return answer;
+  const { rows, facts } = answer.result;
+  return { result: { rows: rows.rows, facts } };
+}
+
+/** @param onProgress hears of rows while others arrive */
+async function ask(
+  { url, key, body, family }: ReportRequest,
+  onProgress: (report: Report, bytes: number) => void,
+  signal?: AbortSignal,
+): Promise<Asked<Report>> {
+  const answer = await send(url, { key }, { body, accept: 'application/vnd.apache.arrow.stream', signal });
+  if ('failure' in answer) return answer;
+  const rows = new ArrowRows();
+  const report = new Report(rows, factsOf(answer.result.headers), family);
+  try {
+    await read(answer.result, rows, (bytes) => onProgress(report, bytes));
+    return { result: report };
+  } catch {
+    return { failure: { reason: 'broken', rows: rows.rows } };
   }
 }
 
 /** @throws when the stream ends before it says that it is whole */
-async function read(
-  body: ReadableStream<Uint8Array>,
-  rows: ArrowRows,
-  onProgress: (bytes: number) => void,
-): Promise<number> {
-  const reader = body.getReader();
+async function read({ body }: Response, rows: ArrowRows, onProgress: (bytes: number) => void): Promise<void> {
+  const reader = body?.getReader();
   let bytes = 0;
   let told = 0;
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
+    const value = (await reader?.read())?.value;
+    if (!value) break;
     bytes += value.length;
     rows.push(value);
     const now = performance.now();
@@ -126,5 +101,4 @@ async function read(
     }
   }
   if (!rows.ended) throw new Error('the answer ended before its end');
-  return bytes;
 }

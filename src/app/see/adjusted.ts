@@ -3,7 +3,7 @@ import { catalog } from '../../../catalog/catalog.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
-import type { Clock, Session } from '../state/session.ts';
+import type { Clock, Opened } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
@@ -26,13 +26,11 @@ const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6, signDis
 /** Shows what changed after the months of a range were closed. */
 export class Adjusted {
   readonly element = el('dialog', { class: 'explained', 'aria-label': text.closed.title });
-  private readonly session: Session;
-  private readonly onEnd: (reason: string) => void;
+  private readonly session: Opened;
   private turn = 0;
 
-  constructor(session: Session, onEnd: (reason: string) => void) {
+  constructor(session: Opened) {
     this.session = session;
-    this.onEnd = onEnd;
   }
 
   async show(state: State): Promise<void> {
@@ -51,7 +49,6 @@ export class Adjusted {
     const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, this.session, body);
     if (turn !== this.turn) return;
     if ('failure' in found) {
-      if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
       said.textContent = failureText(found.failure);
       return;
     }

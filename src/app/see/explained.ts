@@ -5,7 +5,7 @@ import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import { keysOf, metricsOf, partOf, textFields } from '../state/fields.ts';
-import type { Clock, Session } from '../state/session.ts';
+import type { Clock, Opened } from '../state/session.ts';
 import { comparedDaysOfRow, type State } from '../state/state.ts';
 import { columnLabel } from '../words/labels.ts';
 import { locale, momentText, rangeText } from '../words/locale.ts';
@@ -36,14 +36,12 @@ const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
 export class Explained {
   readonly element = el('dialog', { class: 'explained', 'aria-label': text.explained.title });
   private readonly rows: Rows;
-  private readonly session: Session;
-  private readonly onEnd: (reason: string) => void;
+  private readonly session: Opened;
   private turn = 0;
 
-  constructor(rows: Rows, session: Session, onEnd: (reason: string) => void) {
+  constructor(rows: Rows, session: Opened) {
     this.rows = rows;
     this.session = session;
-    this.onEnd = onEnd;
   }
 
   /**
@@ -70,21 +68,18 @@ export class Explained {
     if (!this.element.open) this.element.showModal();
     const ids = keysOf(family).flatMap((key) => (texts[key] === undefined ? [] : [[key, texts[key]]]));
     const range = { start_time: of.start, end_time: of.end };
-    const found = await this.ask(family, { ...range, filters, row: Object.fromEntries(ids) });
+    const body = { ...range, filters, row: Object.fromEntries(ids) };
+    const found = await asked<Explanation>(`/v1/${family}/explain`, this.session, body);
     if (turn !== this.turn) return;
-    if (typeof found === 'string') said.textContent = found;
+    if ('failure' in found) said.textContent = failureText(found.failure);
     else
       said.replaceWith(
-        el('div', { class: 'parts', tabindex: 0 }, tableOf(family, found, currency, this.session.clock)),
+        el(
+          'div',
+          { class: 'parts', tabindex: 0 },
+          tableOf(family, found.result, currency, this.session.clock),
+        ),
       );
-  }
-
-  /** What it is made of, or why that is not known. */
-  private async ask(family: string, body: object): Promise<Explanation | string> {
-    const found = await asked<Explanation>(`/v1/${family}/explain`, this.session, body);
-    if ('result' in found) return found.result;
-    if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-    return failureText(found.failure);
   }
 }
 

@@ -6,7 +6,7 @@ import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { asked } from '../rows/asked.ts';
 import { metricsOf } from '../state/fields.ts';
-import type { Clock, Session } from '../state/session.ts';
+import type { Clock, Opened } from '../state/session.ts';
 import { columnLabel } from '../words/labels.ts';
 import { bytesText, countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -71,8 +71,7 @@ const isNothing = ({ total }: Told) => Number(total) === 0;
 /** Compares a file of the other side with the report, and shows what explains the gap. */
 export class Reconciled {
   readonly element = el('dialog', { class: 'explained reconciled', 'aria-label': words.title });
-  private readonly session: Session;
-  private readonly onEnd: (reason: string) => void;
+  private readonly session: Opened;
   private readonly file = el('input', {
     ...{ type: 'file', required: true },
     accept: Object.keys(types)
@@ -90,9 +89,8 @@ export class Reconciled {
   private currency: string | undefined;
   private running = new AbortController();
 
-  constructor(session: Session, onEnd: (reason: string) => void) {
+  constructor(session: Opened) {
     this.session = session;
-    this.onEnd = onEnd;
     const form = el(
       'form',
       {
@@ -168,7 +166,6 @@ export class Reconciled {
     if (running !== this.running) return;
     if (running.signal.aborted) return this.forget();
     if ('failure' in found) {
-      if (found.failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
       this.say(failureText(found.failure), true);
       return;
     }

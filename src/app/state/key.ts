@@ -11,14 +11,3 @@ export function keyOf(account: string): Key {
 export function accountOf(key: Key): string | undefined {
   return key.startsWith(ofAccount) ? key.slice(ofAccount.length) : undefined;
 }
-
-/** The part of a request that lets it in. */
-export function loginWith(key: Key): {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly credentials: RequestCredentials;
-} {
-  const account = accountOf(key);
-  return account === undefined
-    ? { headers: { authorization: `Bearer ${key}` }, credentials: 'omit' }
-    : { headers: { 'adtally-account': encodeURIComponent(account) }, credentials: 'same-origin' };
-}

@@ -20,6 +20,12 @@ export interface Session {
   readonly clock?: Clock;
 }
 
+/** One whose page is open. */
+export interface Opened extends Session {
+  /** To be called when the service takes its key no more. */
+  readonly onEnd: () => void;
+}
+
 const place = 'adtally-token';
 const hashPlace = 'adtally-hash';
 

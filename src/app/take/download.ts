@@ -1,8 +1,7 @@
-import { failureOf } from '../rows/headers.ts';
-import type { Failure } from '../rows/protocol.ts';
-import { loginWith } from '../state/key.ts';
+import { send } from '../rows/asked.ts';
+import type { Asked } from '../rows/protocol.ts';
 import { bodyOf, pathOf } from '../state/request.ts';
-import type { Session } from '../state/session.ts';
+import type { Opened } from '../state/session.ts';
 import type { State } from '../state/state.ts';
 
 export const downloadFormats = {
@@ -13,8 +12,6 @@ export const downloadFormats = {
 } as const;
 
 export type DownloadFormat = keyof typeof downloadFormats;
-
-type Outcome = { readonly name: string } | { readonly failure: Failure };
 
 /** What is taken along. */
 export interface Shown {
@@ -41,51 +38,29 @@ export function askedOf({ state, ids }: Shown, today: string) {
   };
 }
 
-/** Saves the report as a file; one that breaks off is not saved. */
+/** Saves the report as a file, and says its name; one that breaks off is not saved. */
 export async function download(
   shown: Shown,
-  session: Session,
+  session: Opened,
   format: DownloadFormat,
   { onProgress, signal }: { onProgress: (bytes: number) => void; signal: AbortSignal },
-): Promise<Outcome> {
-  const { headers, credentials } = loginWith(session.key);
-  let response: Response;
-  try {
-    response = await fetch(pathOf(shown.state), {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        accept: downloadFormats[format],
-      },
-      body: JSON.stringify({ ...askedOf(shown, session.today), ...(format === 'xlsx' && { totals: true }) }),
-      cache: 'no-store',
-      credentials,
-      signal,
-    });
-  } catch {
-    return failed('unreachable');
-  }
-  if (!response.ok || !response.body) return { failure: await failureOf(response) };
+): Promise<Asked<string>> {
+  const body = { ...askedOf(shown, session.today), ...(format === 'xlsx' && { totals: true }) };
+  const accept = downloadFormats[format];
+  const answer = await send(pathOf(shown.state), session, { body, accept, signal });
+  if ('failure' in answer) return answer;
+  const { result: response } = answer;
   const name =
     /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1] ?? `report.${format}`;
   try {
-    save(await collect(response.body, downloadFormats[format], onProgress), name);
-    return { name };
+    save(await collect(response, accept, onProgress), name);
+    return { result: name };
   } catch {
-    return failed('broken');
+    return { failure: { reason: 'broken' } };
   }
 }
 
-const failed = (reason: Failure['reason']): Outcome => ({
-  failure: { reason, detail: '', requestId: '', rows: 0 },
-});
-
-async function collect(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  type: string,
-  onProgress: (bytes: number) => void,
-): Promise<Blob> {
+async function collect({ body }: Response, type: string, onProgress: (bytes: number) => void): Promise<Blob> {
   let bytes = 0;
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
     transform(chunk, controller) {
@@ -94,7 +69,7 @@ async function collect(
       controller.enqueue(chunk);
     },
   });
-  return new Blob([await new Response(body.pipeThrough(counted)).blob()], { type });
+  return new Blob([await new Response(body?.pipeThrough(counted)).blob()], { type });
 }
 
 function save(file: Blob, name: string): void {

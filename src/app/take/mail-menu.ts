@@ -1,7 +1,7 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Failure } from '../rows/protocol.ts';
-import type { Clock, Session } from '../state/session.ts';
+import type { Clock, Opened } from '../state/session.ts';
 import { wordOf } from '../words/labels.ts';
 import { locale, momentText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -13,9 +13,8 @@ const { byMail } = text;
 /** The menu for reports by mail: a schedule for the report that is shown, and those that the account has. */
 export class MailMenu {
   readonly element: HTMLDetailsElement;
-  private readonly session: Session;
+  private readonly session: Opened;
   private readonly shown: () => Shown;
-  private readonly onEnd: (reason: string) => void;
   private readonly said = el('p', { class: 'said', role: 'status' });
   private readonly list = el('ul', { class: 'schedules' });
   private readonly to = el('input', {
@@ -29,10 +28,9 @@ export class MailMenu {
   private creating = false;
   private refreshes = 0;
 
-  constructor(session: Session, shown: () => Shown, onEnd: (reason: string) => void) {
+  constructor(session: Opened, shown: () => Shown) {
     this.session = session;
     this.shown = shown;
-    this.onEnd = onEnd;
     const usual = { day: 'yesterday', week: 'last_week', month: 'last_month' };
     this.every.addEventListener('change', () => {
       this.period.value = wordOf(usual, this.every.value);
@@ -118,8 +116,7 @@ export class MailMenu {
   }
 
   private fail(failure: Failure): void {
-    if (failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-    else this.said.textContent = failureText(failure);
+    this.said.textContent = failureText(failure);
   }
 }
 

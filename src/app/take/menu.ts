@@ -1,10 +1,9 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
-import type { Asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
-import type { Arranged, Failure } from '../rows/protocol.ts';
+import type { Arranged, Asked } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
-import type { Session } from '../state/session.ts';
+import type { Opened } from '../state/session.ts';
 import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { commands } from './commands.ts';
@@ -21,9 +20,8 @@ export interface Taken extends Shown {
 export class TakeMenu {
   readonly element: HTMLDetailsElement;
   private readonly rows: Rows;
-  private readonly session: Session;
+  private readonly session: Opened;
   private readonly taken: () => Taken;
-  private readonly onEnd: (reason: string) => void;
   private readonly said = el('p', { class: 'said', role: 'status' });
   private readonly shown = el('textarea', {
     readonly: true,
@@ -36,8 +34,7 @@ export class TakeMenu {
   private running: AbortController | undefined;
   private turn = 0;
 
-  constructor(rows: Rows, session: Session, taken: () => Taken, onEnd: (reason: string) => void) {
-    this.onEnd = onEnd;
+  constructor(rows: Rows, session: Opened, taken: () => Taken) {
     this.rows = rows;
     this.session = session;
     this.taken = taken;
@@ -102,14 +99,9 @@ export class TakeMenu {
     onProgress(0);
     const result = await download(this.taken(), this.session, format, { onProgress, signal: running.signal });
     if (running.signal.aborted) return;
-    if ('name' in result) this.said.textContent = text.take.done(result.name);
+    if ('result' in result) this.said.textContent = text.take.done(result.result);
     else if (result.failure.reason === 'broken') this.said.textContent = text.take.failed;
-    else this.fail(result.failure);
-  }
-
-  private fail(failure: Failure): void {
-    if (failure.reason === 'unauthorized') this.onEnd(text.signIn.reasons.ended);
-    else this.said.textContent = failureText(failure);
+    else this.said.textContent = failureText(result.failure);
   }
 
   private async contentOf(what: keyof typeof text.take.copies): Promise<Asked<string>> {
@@ -126,7 +118,10 @@ export class TakeMenu {
     const { turn } = this;
     const answer = await this.contentOf(what);
     if (turn !== this.turn) return;
-    if ('failure' in answer) return this.fail(answer.failure);
+    if ('failure' in answer) {
+      this.said.textContent = failureText(answer.failure);
+      return;
+    }
     const content = answer.result;
     try {
       await navigator.clipboard.writeText(content);

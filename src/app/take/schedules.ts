@@ -1,6 +1,7 @@
-import { type Asked, asked } from '../rows/asked.ts';
+import { asked } from '../rows/asked.ts';
+import type { Asked } from '../rows/protocol.ts';
 import { pathOf } from '../state/request.ts';
-import type { Session } from '../state/session.ts';
+import type { Opened } from '../state/session.ts';
 import { sortedByShown } from '../state/state.ts';
 import { askedOf, type Shown } from './download.ts';
 
@@ -34,17 +35,17 @@ export type Turn = 'pause' | 'resume' | 'remove';
 /** Whether this service sends reports of accounts by mail. */
 export const sendsMails = (): boolean => document.querySelector('template#mails') !== null;
 
-export const listSchedules = (session: Session): Promise<Asked<readonly Schedule[]>> =>
+export const listSchedules = (session: Opened): Promise<Asked<readonly Schedule[]>> =>
   asked('/v1/schedule/list', session);
 
-export const turnSchedule = (session: Session, turn: Turn, schedule: string): Promise<Asked<object>> =>
+export const turnSchedule = (session: Opened, turn: Turn, schedule: string): Promise<Asked<object>> =>
   asked(`/v1/schedule/${turn}`, session, { schedule });
 
 /**
  * Schedules the report that is shown: its days are those of the period, so that a comparison with days of their own is left out, and
  * so are figures as they were closed, because few days are closed when they are sent.
  */
-export function createSchedule(session: Session, shown: Shown, sending: Sending): Promise<Asked<object>> {
+export function createSchedule(session: Opened, shown: Shown, sending: Sending): Promise<Asked<object>> {
   const { state } = shown;
   const compare = typeof state.compare === 'object' ? 'none' : state.compare;
   const sent = { ...shown, state: sortedByShown({ ...state, compare, closed: false }) };

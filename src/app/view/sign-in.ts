@@ -70,7 +70,7 @@ function provider(): HTMLElement[] {
 export async function enter(key: Key): Promise<Session | { failure: Failure }> {
   // Other characters of a token cannot stand in a header.
   if (accountOf(key) !== undefined || /^[\x21-\x7e]+$/.test(key)) return logIn(key);
-  return { failure: { reason: 'unauthorized', detail: '', requestId: '', rows: 0 } };
+  return { failure: { reason: 'unauthorized' } };
 }
 
 function tell(said: HTMLElement, failure: Failure, again: () => void): () => void {

@@ -16,7 +16,7 @@ import { Reconciled } from '../see/reconciled.ts';
 import { RowTable } from '../see/table.ts';
 import { Toolbar } from '../see/toolbar.ts';
 import { bodyOf, sameRows } from '../state/request.ts';
-import type { Session } from '../state/session.ts';
+import type { Opened } from '../state/session.ts';
 import {
   columnsOf,
   daysOf,
@@ -39,8 +39,7 @@ const barsShown = 8;
 /** The report: what is chosen, and what comes of it. Every change of the choice is a step of the history. */
 export class Workbench {
   readonly element = el('main', { id: 'main', class: 'bench' });
-  private readonly session: Session;
-  private readonly onEnd: (reason: string) => void;
+  private readonly session: Opened;
   private readonly onNewDay: () => void;
   private readonly rows = new Rows();
   private readonly notice = new Notice();
@@ -67,15 +66,14 @@ export class Workbench {
   private turn = 0;
 
   /** @param onNewDay called when the day of the session is over, where days are counted */
-  constructor(session: Session, state: State, onEnd: (reason: string) => void, onNewDay: () => void) {
+  constructor(session: Opened, state: State, onNewDay: () => void) {
     this.session = session;
     this.state = state;
-    this.onEnd = onEnd;
     this.onNewDay = onNewDay;
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today);
-    const adjusted = new Adjusted(session, onEnd);
+    const adjusted = new Adjusted(session);
     this.closed = new Closed(choose, session, () => void adjusted.show(this.state));
     this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
     this.metrics = new MetricsMenu(choose, () => {
@@ -86,8 +84,8 @@ export class Workbench {
       ...{ state: this.state, ids: this.arranged?.ids ?? false },
       ...{ arranged: this.arranged, all: this.all },
     });
-    this.take = new TakeMenu(this.rows, session, taken, onEnd);
-    this.explained = new Explained(this.rows, session, onEnd);
+    this.take = new TakeMenu(this.rows, session, taken);
+    this.explained = new Explained(this.rows, session);
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
     this.cards = new Cards((chart) => this.choose({ chart }));
     this.table = new RowTable(this.rows, {
@@ -101,11 +99,11 @@ export class Workbench {
     });
     this.controls.element.append(this.closed.element, this.filters.details);
     this.toolbar.actions.append(this.metrics.element, this.take.element);
-    const reconciled = new Reconciled(session, onEnd);
+    const reconciled = new Reconciled(session);
     this.toolbar.actions.append(
       button(text.reconciled.label, () => reconciled.open(this.state.family, this.facts?.currency)),
     );
-    if (sendsMails()) this.toolbar.actions.append(new MailMenu(session, taken, onEnd).element);
+    if (sendsMails()) this.toolbar.actions.append(new MailMenu(session, taken).element);
     this.figures.append(this.cards.element, this.chart.element);
     this.sheet.append(
       this.toolbar.element,
@@ -196,18 +194,19 @@ export class Workbench {
     this.cards.show(this.state, undefined);
     // For whoever looks at the page with the tools of the browser.
     performance.mark('asked');
-    const result = await this.rows.call('load', reportRequest(this.state, this.session));
-    if (result === 'superseded' || turn !== this.turn) return;
+    const answer = await this.rows.call('load', reportRequest(this.state, this.session));
+    if (answer === 'superseded' || turn !== this.turn) return;
     this.element.setAttribute('aria-busy', 'false');
     this.element.classList.remove('asking');
-    if ('failure' in result) return this.fail(result.failure);
-    if (this.isOfOtherDays(result.facts)) return this.onNewDay();
+    if ('failure' in answer) return this.fail(answer.failure);
+    const { rows, facts } = answer.result;
+    if (this.isOfOtherDays(facts)) return this.onNewDay();
     this.isWhole = true;
-    this.facts = result.facts;
-    this.all = result.rows;
+    this.facts = facts;
+    this.all = rows;
     performance.mark('all rows');
     void this.closed.ask(this.state);
-    this.toolbar.announce(text.progress.done(rowsText(result.rows)));
+    this.toolbar.announce(text.progress.done(rowsText(rows)));
     await this.arrange();
   }
 
@@ -278,7 +277,7 @@ export class Workbench {
 
   private fail(failure: Failure): void {
     if (failure.reason === 'unauthorized') {
-      this.onEnd(text.signIn.reasons.ended);
+      this.session.onEnd();
       return;
     }
     this.reveal(false);
