@@ -1,4 +1,4 @@
-type Child = Node | string | undefined | false;
+export type Child = Node | string | undefined | false;
 type Properties = Record<string, string | number | boolean | ((event: never) => void) | undefined>;
 
 /**

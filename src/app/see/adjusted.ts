@@ -2,10 +2,11 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
+import { head, number, numberHead, scrolling, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
 import type { Clock, Opened } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
-import { columnLabel } from '../words/labels.ts';
+import { columnLabel, figureLabel } from '../words/labels.ts';
 import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -33,7 +34,7 @@ export class Adjusted {
     this.session = session;
   }
 
-  async show(state: State): Promise<void> {
+  async show(state: State, currency?: string): Promise<void> {
     const turn = ++this.turn;
     const { start, end } = daysOf(state, this.session.today);
     const said = el('p', { role: 'status' }, text.progress.asking);
@@ -61,9 +62,7 @@ export class Adjusted {
           ? text.table.found(shown, all)
           : '';
     if (rows.length > 0)
-      said.after(
-        el('div', { class: 'parts', tabindex: 0 }, tableOf(state.family, found.result, this.session.clock)),
-      );
+      said.after(scrolling(tableOf(state.family, found.result, this.session.clock, currency)));
   }
 }
 
@@ -71,41 +70,28 @@ function tableOf(
   family: string,
   { rows, column_metadata, totals = {} }: Adjustments,
   clock?: Clock,
+  currency?: string,
 ): HTMLTableElement {
   const figures = Object.keys(familyOf(catalog, family).measures);
   const texts = column_metadata
     .map(({ id }) => id)
     .filter((id) => id !== 'end_time' && !figures.includes(id));
-  const number = (value = '0') => el('td', { class: 'number' }, digits.format(value as `${number}`));
+  const numbers = (row: Row) => figures.map((id) => number(digits.format((row[id] ?? '0') as `${number}`)));
   const { columns, kinds }: { columns: Words; kinds: Words } = text.closed;
-  const head = (id: string, kind?: string) =>
-    el('th', { scope: 'col', class: kind }, columns[id] ?? columnLabel(id));
   const shown = (id: string, value = '') => {
     if (id === 'start_time') return dayText(value);
     if (id === 'changed_at') return value && momentText(Date.parse(value), clock);
     return id === 'change' ? kinds[value] : el('bdi', {}, value);
   };
-  const line = (row: Row) =>
-    el(
-      'tr',
-      {},
-      ...texts.map((id) => el('td', {}, shown(id, row[id]))),
-      ...figures.map((id) => number(row[id])),
-    );
-  return el(
-    'table',
+  return table(
     { 'aria-label': text.closed.title },
-    el('thead', {}, el('tr', {}, ...texts.map((id) => head(id)), ...figures.map((id) => head(id, 'number')))),
-    el('tbody', {}, ...rows.map(line)),
-    el(
-      'tfoot',
-      {},
-      el(
-        'tr',
-        {},
-        el('th', { scope: 'row', colspan: texts.length }, text.table.total),
-        ...figures.map((id) => number(totals[id])),
-      ),
-    ),
+    [
+      [
+        ...texts.map((id) => head(columns[id] ?? columnLabel(id))),
+        ...figures.map((id) => numberHead(figureLabel(family, id, currency))),
+      ],
+    ],
+    rows.map((row) => [...texts.map((id) => el('td', {}, shown(id, row[id]))), ...numbers(row)]),
+    [el('th', { scope: 'row', colspan: texts.length }, text.table.total), ...numbers(totals)],
   );
 }

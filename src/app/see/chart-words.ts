@@ -1,4 +1,5 @@
 import { el, named } from '../parts/dom.ts';
+import { head, table } from '../parts/table.ts';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import { isPart } from '../state/ranges.ts';
 import type { State } from '../state/state.ts';
@@ -36,38 +37,21 @@ export function asTable(
 ): HTMLElement {
   const dated = grain !== 'total';
   const compared = points.some(({ before }) => before);
-  const head = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
+  const titles = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
   const isRanked = points.some(({ change }) => change);
   const rows = points
     .filter(({ now }) => now)
     .map((point) => {
       const { now, before, change } = point;
       const open = dated && isOpen(point, facts) && ` (${text.chart.unconfirmed})`;
-      return el(
-        'tr',
-        {},
+      return [
         el('th', { scope: 'row' }, ...(dated ? [when(point, grain), open] : named(point.labels))),
         el('td', { title: now?.whole }, now?.text),
         compared && el('td', { title: before?.whole }, before?.text),
         isRanked && el('td', { title: change?.whole }, changed(change)),
-      );
+      ];
     });
-  return el(
-    'table',
-    {},
-    el(
-      'thead',
-      {},
-      el(
-        'tr',
-        {},
-        ...[...head, ...(isRanked ? [text.change(name)] : [])].map((title) =>
-          el('th', { scope: 'col' }, title),
-        ),
-      ),
-    ),
-    el('tbody', {}, ...rows),
-  );
+  return table({}, [[...titles, ...(isRanked ? [text.change(name)] : [])].map(head)], rows);
 }
 
 /** What lines and bars stand for, where there is more than one kind of them. */

@@ -2,12 +2,13 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { button, el, named } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
+import { head, number, numberHead, scrolling, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
-import { keysOf, metricsOf, partOf, textFields } from '../state/fields.ts';
+import { keysOf, partOf, textFields } from '../state/fields.ts';
 import type { Clock, Opened } from '../state/session.ts';
 import { comparedDaysOfRow, type State } from '../state/state.ts';
-import { columnLabel } from '../words/labels.ts';
+import { figureLabel } from '../words/labels.ts';
 import { locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -72,38 +73,27 @@ export class Explained {
     const found = await asked<Explanation>(`/v1/${family}/explain`, this.session, body);
     if (turn !== this.turn) return;
     if ('failure' in found) said.textContent = failureText(found.failure);
-    else
-      said.replaceWith(
-        el(
-          'div',
-          { class: 'parts', tabindex: 0 },
-          tableOf(family, found.result, currency, this.session.clock),
-        ),
-      );
+    else said.replaceWith(scrolling(tableOf(family, found.result, currency, this.session.clock)));
   }
 }
 
 function tableOf(
   family: string,
   { row, parts }: Explanation,
-  currency = '',
+  currency?: string,
   clock?: Clock,
 ): HTMLTableElement {
   const { title, kinds, corrects, columns, confirmed, unconfirmed } = text.explained;
   const figures = Object.keys(familyOf(catalog, family).measures);
-  const isMoney = (name: string) => metricsOf(family).some(({ id, money }) => id === name && money);
-  const label = (name: string) =>
-    isMoney(name) && currency ? `${columnLabel(name)} (${currency})` : columnLabel(name);
-  const number = (value: unknown) =>
-    el('td', { class: 'number' }, value === null ? '' : digits.format(value as number));
+  const shown = (value: unknown) => number(value === null ? '' : digits.format(value as number));
   const cells = (part: Part) => [
     el('th', { scope: 'row' }, kinds[part.kind], part.corrects !== null && ` ${corrects(part.corrects)}`),
     el('td', {}, part.load ?? ''),
     el('td', {}, part.reason !== null && el('bdi', {}, part.reason)),
     el('td', {}, momentText(Date.parse(part.loaded_at), clock)),
     el('td', {}, rangeText(part.first_day, part.last_day)),
-    number(part.events),
-    ...figures.map((name) => number(part[name])),
+    shown(part.events),
+    ...figures.map((name) => shown(part[name])),
     el(
       'td',
       {},
@@ -112,28 +102,14 @@ function tableOf(
         : part.confirmed_at !== null && confirmed(momentText(Date.parse(part.confirmed_at), clock)),
     ),
   ];
-  const head = (label: string, isNumber: boolean) =>
-    el('th', { scope: 'col', class: isNumber ? 'number' : undefined }, label);
   const heads = [
-    ...columns.map((label, n) => head(label, n === columns.length - 1)),
-    ...figures.map((name) => head(label(name), true)),
-    head(text.explained.money, false),
+    ...columns.map((label, n) => (n === columns.length - 1 ? numberHead : head)(label)),
+    ...figures.map((name) => numberHead(figureLabel(family, name, currency))),
+    head(text.explained.money),
   ];
-  return el(
-    'table',
-    { 'aria-label': title },
-    el('thead', {}, el('tr', {}, ...heads)),
-    el('tbody', {}, ...parts.map((part) => el('tr', {}, ...cells(part)))),
-    el(
-      'tfoot',
-      {},
-      el(
-        'tr',
-        {},
-        el('th', { scope: 'row', colspan: columns.length }, text.table.total),
-        ...figures.map((name) => number(row[name])),
-        el('td'),
-      ),
-    ),
-  );
+  return table({ 'aria-label': title }, [heads], parts.map(cells), [
+    el('th', { scope: 'row', colspan: columns.length }, text.table.total),
+    ...figures.map((name) => shown(row[name])),
+    el('td'),
+  ]);
 }

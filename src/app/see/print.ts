@@ -1,4 +1,5 @@
 import { el } from '../parts/dom.ts';
+import { head, table } from '../parts/table.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
 import type { State } from '../state/state.ts';
@@ -17,48 +18,26 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
   if (arranged) {
     const columns = shownColumns(state, arranged.columns);
     const { whole: cells, unconfirmed } = await rows.call('slice', { from: 0, to: mostRows, columns });
-    const count = cells[0]?.length ?? 0;
-    const table = el(
-      'table',
-      { class: 'printed' },
-      el(
-        'caption',
-        {},
-        count < arranged.rows
-          ? text.table.printed(countText(count), countText(arranged.rows))
-          : rowsText(count),
-        unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '',
-      ),
-      el(
-        'thead',
-        {},
-        el('tr', {}, ...columns.map((id) => el('th', { scope: 'col' }, columnLabel(id, state.grain)))),
-      ),
-      el(
-        'tbody',
-        {},
-        ...Array.from({ length: count }, (_, row) =>
-          el(
-            'tr',
-            {},
-            ...cells.map((column, n) =>
-              el('td', {}, `${column[row] ?? ''}${n === 0 && unconfirmed[row] ? ' *' : ''}`),
-            ),
-          ),
-        ),
-        el(
-          'tr',
-          { class: 'total' },
-          ...columns.map((id, n) =>
-            el(n === 0 ? 'th' : 'td', {}, arranged.totals[id]?.whole ?? (n === 0 ? text.table.total : '')),
-          ),
-        ),
-      ),
+    const count = unconfirmed.length;
+    const lines = unconfirmed.map((open, row) =>
+      cells.map((column, n) => el('td', {}, `${column[row] ?? ''}${n === 0 && open ? ' *' : ''}`)),
     );
-    table.style.maxInlineSize = `${mostWidth}px`;
-    document.body.append(table);
-    table.style.zoom = String(Math.min(1, mostWidth / table.offsetWidth));
-    addEventListener('afterprint', () => table.remove(), { once: true });
+    const total = columns.map((id, n) =>
+      el(n === 0 ? 'th' : 'td', {}, arranged.totals[id]?.whole ?? (n === 0 ? text.table.total : '')),
+    );
+    const heads = columns.map((id) => head(columnLabel(id, state.grain)));
+    // The totals are a line like others: a foot would stand on each sheet.
+    const printed = table({ class: 'printed' }, [heads], [...lines, total]);
+    const caption =
+      count < arranged.rows
+        ? text.table.printed(countText(count), countText(arranged.rows))
+        : rowsText(count);
+    const mark = unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '';
+    printed.prepend(el('caption', {}, caption, mark));
+    printed.style.maxInlineSize = `${mostWidth}px`;
+    document.body.append(printed);
+    printed.style.zoom = String(Math.min(1, mostWidth / printed.offsetWidth));
+    addEventListener('afterprint', () => printed.remove(), { once: true });
   }
   print();
 }

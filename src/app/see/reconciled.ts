@@ -4,10 +4,11 @@ import { maxFileBytes } from '../../reconcile/limits.ts';
 import type { About, CauseName, Status } from '../../reconcile/model/about.ts';
 import { button, el } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
+import { number, numberHead, scrolling, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
 import { metricsOf } from '../state/fields.ts';
 import type { Clock, Opened } from '../state/session.ts';
-import { columnLabel } from '../words/labels.ts';
+import { columnLabel, figureLabel } from '../words/labels.ts';
 import { bytesText, countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -226,8 +227,7 @@ export class Reconciled {
   }
 
   private label(id: string): string {
-    const money = metricsOf(this.family).some((metric) => metric.id === id && metric.money);
-    return money && this.currency ? `${columnLabel(id)} (${this.currency})` : columnLabel(id);
+    return figureLabel(this.family, id, this.currency);
   }
 
   /** How much of each figure something is, and its share of the gap. An explanation can leave a difference where none was. */
@@ -246,35 +246,19 @@ export class Reconciled {
   }
 
   private totals(names: readonly string[], { figures }: Comparison): HTMLTableElement {
-    return el(
-      'table',
+    return table(
       { 'aria-label': words.totals },
-      el(
-        'thead',
-        {},
-        el(
-          'tr',
-          {},
-          el('td'),
-          ...[words.ours, words.theirs, words.difference, words.unexplained].map((label) => head(label)),
-        ),
-      ),
-      el(
-        'tbody',
-        {},
-        ...names.map((id) => {
-          const { ours = '0', theirs = '0', gap, unexplained } = figures[id] ?? {};
-          return el(
-            'tr',
-            {},
-            el('th', { scope: 'row' }, this.label(id)),
-            number(amountText(ours)),
-            number(amountText(theirs)),
-            number(differenceText(gap?.net ?? '0')),
-            number(differenceText(unexplained?.net ?? '0')),
-          );
-        }),
-      ),
+      [[el('td'), ...[words.ours, words.theirs, words.difference, words.unexplained].map(numberHead)]],
+      names.map((id) => {
+        const { ours = '0', theirs = '0', gap, unexplained } = figures[id] ?? {};
+        return [
+          el('th', { scope: 'row' }, this.label(id)),
+          number(amountText(ours)),
+          number(amountText(theirs)),
+          number(differenceText(gap?.net ?? '0')),
+          number(differenceText(unexplained?.net ?? '0')),
+        ];
+      }),
     );
   }
 
@@ -292,15 +276,11 @@ export class Reconciled {
       if (typeof of !== 'object') return sides.map(() => el('td'));
       const { ours, theirs, difference, unexplained } = of;
       const left = explained.length > 0 ? [differenceText(unexplained)] : [];
-      return [amountText(ours), amountText(theirs), differenceText(difference), ...left].map((each) =>
-        number(each),
-      );
+      return [amountText(ours), amountText(theirs), differenceText(difference), ...left].map(number);
     };
     const line = (row: Row) => {
       const id = String(row[key] ?? '');
-      return el(
-        'tr',
-        {},
+      return [
         el('td', {}, dayText(row.day)),
         el(
           'th',
@@ -310,31 +290,22 @@ export class Reconciled {
         ),
         el('td', {}, words.status[row.status]),
         ...names.flatMap((name) => cells(row, name)),
-      );
+      ];
     };
     const plain = (label: string) => el('th', { scope: 'col', rowspan: 2 }, label);
-    return el(
-      'table',
+    return table(
       { 'aria-label': words.rowsTitle },
-      el(
-        'thead',
-        {},
-        el(
-          'tr',
-          {},
+      [
+        [
           ...[text.columns.start_time, columnLabel(entity), words.state].map(plain),
           ...names.map((id) => el('th', { scope: 'colgroup', colspan: sides.length }, this.label(id))),
-        ),
-        el('tr', {}, ...names.flatMap(() => sides.map((label) => head(label)))),
-      ),
-      el('tbody', {}, ...differences.map(line)),
+        ],
+        names.flatMap(() => sides.map(numberHead)),
+      ],
+      differences.map(line),
     );
   }
 }
-
-const head = (label: string) => el('th', { scope: 'col', class: 'number' }, label);
-const number = (value: string) => el('td', { class: 'number' }, value);
-const scrolling = (table: HTMLTableElement) => el('div', { class: 'parts', tabindex: 0 }, table);
 
 /** An explanation in a sentence. */
 function causeText({ cause, about }: Explained, clock?: Clock): string {

@@ -74,7 +74,7 @@ export class Workbench {
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today);
     const adjusted = new Adjusted(session);
-    this.closed = new Closed(choose, session, () => void adjusted.show(this.state));
+    this.closed = new Closed(choose, session, () => void adjusted.show(this.state, this.facts?.currency));
     this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
     this.metrics = new MetricsMenu(choose, () => {
       this.table.resetWidths();

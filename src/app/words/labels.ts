@@ -1,4 +1,4 @@
-import { partOf } from '../state/fields.ts';
+import { metricsOf, partOf } from '../state/fields.ts';
 import type { State } from '../state/state.ts';
 import { countText } from './locale.ts';
 import { text } from './text.ts';
@@ -19,3 +19,9 @@ export function columnLabel(column: string, grain?: State['grain']): string {
 
 export const rowsText = (count: number): string =>
   count === 1 ? text.table.oneRow : text.table.rows(countText(count));
+
+/** How people call a figure: of money with its currency, where that is known. */
+export function figureLabel(family: string, id: string, currency?: string): string {
+  const isMoney = metricsOf(family).some((metric) => metric.id === id && metric.money);
+  return isMoney && currency ? `${columnLabel(id)} (${currency})` : columnLabel(id);
+}
