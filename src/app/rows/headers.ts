@@ -6,12 +6,11 @@ export function factsOf(headers: Headers): Facts {
   const loaded = Date.parse(headers.get('last-modified') ?? '');
   const compared = quoted(headers.get('adtally-compare-to'))[0]?.split('/');
   const [, account = ''] = /^%"(.*)"$/.exec(headers.get('adtally-account') ?? '') ?? [];
-  const currency = headers.get('adtally-currency');
   return {
     account: decodeURIComponent(account),
-    ...(currency && { currency }),
+    currency: headers.get('adtally-currency') ?? undefined,
     asked: quoted(headers.get('adtally-last-update-time'))[0] ?? '',
-    ...(Number.isFinite(loaded) && { loadedAt: loaded }),
+    loadedAt: Number.isFinite(loaded) ? loaded : undefined,
     unconfirmed: quoted(headers.get('adtally-unconfirmed-revenue-dates')).map((run) => {
       const [first = '', last = first] = run.split('/');
       return [first, last] as const;

@@ -1,6 +1,6 @@
 import { families } from '../state/fields.ts';
 import type { Key } from '../state/key.ts';
-import type { Clock, Session } from '../state/session.ts';
+import type { Session } from '../state/session.ts';
 import { send } from './asked.ts';
 import { clockOf, factsOf, failureOf } from './headers.ts';
 import type { Asked, Failure } from './protocol.ts';
@@ -11,34 +11,25 @@ import type { Asked, Failure } from './protocol.ts';
  */
 export async function logIn(key: Key): Promise<Session | { failure: Failure }> {
   const answers = await Promise.all(families.map((family) => probe(family, key)));
-  const opened = answers.flatMap((answer) => ('failure' in answer ? [] : [answer]));
+  const opened = answers.flatMap((answer) => ('result' in answer ? [answer.result] : []));
   const failures = answers.flatMap((answer) => ('failure' in answer ? [answer.failure] : []));
   // Only "not this family" is an answer to what the key opens.
   const failure =
     failures.find(({ reason }) => reason !== 'unauthorized') ?? (opened[0] ? undefined : failures[0]);
   const [first] = opened;
   if (failure || !first) return { failure: failure ?? { reason: 'failed' } };
+  const { account, today, clock } = first;
   const filled = opened.filter(({ hasRows }) => hasRows);
-  return {
-    key,
-    account: first.account,
-    families: (filled.length ? filled : opened).map(({ family }) => family),
-    today: first.today,
-    ...(first.clock && { clock: first.clock }),
-  };
+  const open = (filled.length ? filled : opened).map(({ family }) => family);
+  return { key, account, today, clock, families: open };
 }
 
-type Probed =
-  | {
-      readonly family: string;
-      readonly account: string;
-      readonly today: string;
-      readonly clock: Clock | undefined;
-      readonly hasRows: boolean;
-    }
-  | { readonly failure: Failure };
+interface Probed extends Pick<Session, 'account' | 'today' | 'clock'> {
+  readonly family: string;
+  readonly hasRows: boolean;
+}
 
-async function probe(family: string, key: Key): Promise<Probed> {
+async function probe(family: string, key: Key): Promise<Asked<Probed>> {
   const body = { start_time: '1970-01-01', end_time: '2148-12-31', limit: 1 };
   const answer = await send(`/v1/${family}`, { key }, { body, accept: 'application/x-ndjson' });
   if ('failure' in answer) return answer;
@@ -47,7 +38,8 @@ async function probe(family: string, key: Key): Promise<Probed> {
   const clock = clockOf(asked, headers.get('date'));
   const today = asked.slice(0, 10);
   try {
-    return { family, account, today, clock, hasRows: (await answer.result.text()) !== '' };
+    const hasRows = (await answer.result.text()) !== '';
+    return { result: { family, account, today, clock, hasRows } };
   } catch {
     return { failure: { reason: 'broken' } };
   }

@@ -157,12 +157,11 @@ export class Report {
 
   private total(id: string, figure: Figure): Total {
     const then = this.shownTotals.get(`${id}_compared`);
-    const percent = then && percentChange(figure.units, then.units);
     return {
       ...said(this.withCode, id, figure),
       compact: this.withCode.compact(id, figure),
       exact: decimalText(figure.units, figure.scale),
-      ...(percent !== undefined && { percent }),
+      percent: then && percentChange(figure.units, then.units),
     };
   }
 
@@ -172,19 +171,17 @@ export class Report {
 
   private changed(metric: string, point: Point): ChartPoint {
     const { now, before } = point;
-    if (!now || !before) return this.point(metric, point);
+    const drawn = this.point(metric, point);
+    if (!now || !before) return drawn;
     const change = this.drawn(`${metric}_change`, { units: now.units - before.units, scale: now.scale });
-    const percent = percentChange(now.units, before.units);
-    return { ...this.point(metric, point), change: { ...change, ...(percent !== undefined && { percent }) } };
+    return { ...drawn, change: { ...change, percent: percentChange(now.units, before.units) } };
   }
 
-  private point(metric: string, { start, end, labels, now, before }: Point): ChartPoint {
+  private point(metric: string, { now, before, ...point }: Point): ChartPoint {
     return {
-      start,
-      end,
-      labels,
-      ...(now && { now: this.drawn(metric, now) }),
-      ...(before && { before: this.drawn(metric, before) }),
+      ...point,
+      now: now && this.drawn(metric, now),
+      before: before && this.drawn(metric, before),
     };
   }
 }

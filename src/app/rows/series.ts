@@ -109,7 +109,5 @@ function figures(rows: ArrowRows, of: Uint32Array, metric: Metric, metrics: read
     ({ id }) => id === metric.id || id === metric.ratio?.numerator || id === metric.ratio?.denominator,
   );
   const sums = totals(rows, of, needed);
-  const before = sums.get(`${metric.id}_compared`);
-  const now = sums.get(metric.id);
-  return { ...(now && { now }), ...(before && { before }) };
+  return { now: sums.get(metric.id), before: sums.get(`${metric.id}_compared`) };
 }

@@ -86,19 +86,13 @@ export class Chart {
     };
     this.shown();
     // Bars are said by the table; of days the keyboard goes from one to the next.
-    set(this.canvas, 'aria-hidden', dated ? undefined : 'true');
-    set(this.canvas, 'tabindex', dated ? 0 : undefined);
-    set(this.canvas, 'role', dated ? 'slider' : undefined);
-    set(this.canvas, 'aria-label', dated ? title : undefined);
-    set(this.canvas, 'aria-valuemin', dated ? 0 : undefined);
-    set(this.canvas, 'aria-valuemax', dated ? points.length - 1 : undefined);
-    if (dated)
-      this.say(
-        Math.max(
-          0,
-          points.findLastIndex(({ now }) => now),
-        ),
-      );
+    set(this.canvas, 'aria-hidden', !dated && 'true');
+    const slider = { tabindex: 0, role: 'slider', 'aria-label': title };
+    const values = { 'aria-valuemin': 0, 'aria-valuemax': points.length - 1 };
+    for (const [name, value] of Object.entries({ ...slider, ...values }))
+      set(this.canvas, name, dated && value);
+    const last = points.findLastIndex(({ now }) => now);
+    if (dated) this.say(Math.max(0, last));
   }
 
   /** What the keyboard is on. */

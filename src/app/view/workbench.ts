@@ -234,7 +234,7 @@ export class Workbench {
     this.element.setAttribute('aria-busy', 'true');
     const { sort, find } = this.state;
     const shown = columnsOf(this.state);
-    const arranged = await this.rows.call('arrange', { find, shown, ...(sort && { sort }) });
+    const arranged = await this.rows.call('arrange', { find, shown, sort });
     if (turn !== this.turn) return;
     this.arranged = arranged;
     this.reveal(arranged.rows > 0);
