@@ -1,14 +1,14 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
-import { button, el } from '../parts/dom.ts';
-import { failureText } from '../parts/notice.ts';
-import { head, number, numberHead, scrolling, table } from '../parts/table.ts';
+import { el } from '../parts/dom.ts';
+import { head, number, numberHead, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
 import type { Clock, Opened } from '../state/session.ts';
 import { daysOf, type State } from '../state/state.ts';
 import { columnLabel, figureLabel } from '../words/labels.ts';
 import { countText, dayText, locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
+import { answerDialog } from './answer-dialog.ts';
 
 type Row = Readonly<Record<string, string>>;
 type Words = Readonly<Record<string, string>>;
@@ -25,45 +25,22 @@ const most = 1_000;
 const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
 
 /** Shows what changed after the months of a range were closed. */
-export class Adjusted {
-  readonly element = el('dialog', { class: 'explained', 'aria-label': text.closed.title });
-  private readonly session: Opened;
-  private turn = 0;
-
-  constructor(session: Opened) {
-    this.session = session;
-  }
-
-  async show(state: State, currency?: string): Promise<void> {
-    const turn = ++this.turn;
-    const { start, end } = daysOf(state, this.session.today);
-    const said = el('p', { role: 'status' }, text.progress.asking);
-    this.element.replaceChildren(
-      el('h2', {}, text.closed.title),
-      el('p', {}, rangeText(start, end)),
-      said,
-      button(text.explained.close, () => this.element.close()),
-    );
-    if (!this.element.open) this.element.showModal();
+export function adjustedDialog(session: Opened) {
+  const { element, show: ask } = answerDialog(text.closed.title);
+  const show = (state: State, currency?: string) => {
+    const { start, end } = daysOf(state, session.today);
     const range = { start_time: start, end_time: end };
     const body = { ...range, filters: state.filters, limit: most, totals: true, by_load: true };
-    const found = await asked<Adjustments>(`/v1/${state.family}/adjustments`, this.session, body);
-    if (turn !== this.turn) return;
-    if ('failure' in found) {
-      said.textContent = failureText(found.failure);
-      return;
-    }
-    const { rows, row_count = `${rows.length}` } = found.result;
-    const [shown, all] = [countText(rows.length), countText(Number(row_count))];
-    said.textContent =
-      rows.length === 0
-        ? text.closed.nothing
-        : rows.length < Number(row_count)
-          ? text.table.found(shown, all)
-          : '';
-    if (rows.length > 0)
-      said.after(scrolling(tableOf(state.family, found.result, this.session.clock, currency)));
-  }
+    const asking = asked<Adjustments>(`/v1/${state.family}/adjustments`, session, body);
+    return ask([rangeText(start, end)], asking, (found) => {
+      const { rows, row_count = `${rows.length}` } = found;
+      if (rows.length === 0) return [text.closed.nothing];
+      const all = Number(row_count);
+      const said = rows.length < all ? text.table.found(countText(rows.length), countText(all)) : '';
+      return [said, tableOf(state.family, found, session.clock, currency)];
+    });
+  };
+  return { element, show };
 }
 
 function tableOf(

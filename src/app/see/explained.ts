@@ -1,8 +1,7 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
-import { button, el, named } from '../parts/dom.ts';
-import { failureText } from '../parts/notice.ts';
-import { head, number, numberHead, scrolling, table } from '../parts/table.ts';
+import { el, named } from '../parts/dom.ts';
+import { head, number, numberHead, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import { keysOf, partOf, textFields } from '../state/fields.ts';
@@ -11,6 +10,7 @@ import { comparedDaysOfRow, type State } from '../state/state.ts';
 import { figureLabel } from '../words/labels.ts';
 import { locale, momentText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
+import { answerDialog } from './answer-dialog.ts';
 
 /** As the service writes it; figures as text, so that no digit is lost. */
 interface Part {
@@ -34,47 +34,31 @@ interface Explanation {
 const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
 
 /** Shows which loads a row of the table is the sum of. */
-export class Explained {
-  readonly element = el('dialog', { class: 'explained', 'aria-label': text.explained.title });
-  private readonly rows: Rows;
-  private readonly session: Opened;
-  private turn = 0;
-
-  constructor(rows: Rows, session: Opened) {
-    this.rows = rows;
-    this.session = session;
-  }
-
+export function explainedDialog(rows: Rows, session: Opened) {
+  const { element, show: ask } = answerDialog(text.explained.title);
   /**
    * @param row its number in the report, whatever the order of the table
    * @param column of the figure: one of the compared days comes from the loads of those
    * @param currency of its money, where it is known
    */
-  async show(state: State, row: number, column: string, currency?: string): Promise<void> {
+  const show = async (state: State, row: number, column: string, currency?: string) => {
     const { family, dimensions, filters } = state;
-    const turn = ++this.turn;
-    const texts = await this.rows.call('texts', row);
+    const texts = await rows.call('texts', row);
     const days = { start: texts.start_time ?? '', end: texts.end_time ?? '' };
     const isCompared = partOf(column).part === 'compared';
-    const of = isCompared ? comparedDaysOfRow(days, state, this.session.today) : days;
+    const of = isCompared ? comparedDaysOfRow(days, state, session.today) : days;
     if (!of) return;
     const names = textFields(family, dimensions).flatMap((field) => texts[field] || []);
-    const said = el('p', { role: 'status' }, text.progress.asking);
-    this.element.replaceChildren(
-      el('h2', {}, text.explained.title),
-      el('p', {}, ...named([...names, rangeText(of.start, of.end)])),
-      said,
-      button(text.explained.close, () => this.element.close()),
-    );
-    if (!this.element.open) this.element.showModal();
     const ids = keysOf(family).flatMap((key) => (texts[key] === undefined ? [] : [[key, texts[key]]]));
     const range = { start_time: of.start, end_time: of.end };
     const body = { ...range, filters, row: Object.fromEntries(ids) };
-    const found = await asked<Explanation>(`/v1/${family}/explain`, this.session, body);
-    if (turn !== this.turn) return;
-    if ('failure' in found) said.textContent = failureText(found.failure);
-    else said.replaceWith(scrolling(tableOf(family, found.result, currency, this.session.clock)));
-  }
+    await ask(
+      named([...names, rangeText(of.start, of.end)]),
+      asked<Explanation>(`/v1/${family}/explain`, session, body),
+      (found) => ['', tableOf(family, found, currency, session.clock)],
+    );
+  };
+  return { element, show };
 }
 
 function tableOf(

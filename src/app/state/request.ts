@@ -6,6 +6,11 @@ export function pathOf({ family, dimensions, grain }: State): string {
   return by.length ? `/v1/${family}/breakdowns/${by.join('_')}` : `/v1/${family}`;
 }
 
+/** Where the same is as a file, or a link to one; without its ending. */
+export function filePathOf(state: State, kind: 'export' | 'links'): string {
+  return pathOf(state).replace('/v1/', `/v1/${kind}/`).replace('/breakdowns/', '/');
+}
+
 /** The body of the request. */
 export function bodyOf(state: State, today: string) {
   const { start, end } = daysOf(state, today);

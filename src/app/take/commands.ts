@@ -1,5 +1,5 @@
 import { idsOf } from '../state/fields.ts';
-import { bodyOf, pathOf } from '../state/request.ts';
+import { bodyOf, filePathOf, pathOf } from '../state/request.ts';
 import { askedOf, type Shown } from './download.ts';
 
 /** The same report elsewhere. The token is never part of it: it stands in the variable TOKEN. */
@@ -42,13 +42,12 @@ function duckdb({ state, ids }: Shown, today: string, origin: string): string {
   for (const [field, values] of Object.entries(filters)) {
     for (const value of values) parameters.append(`filters.${field}`, value);
   }
-  const file = pathOf(state).replace('/v1/', '/v1/export/').replace('/breakdowns/', '/');
   const isInFile = ids || ![...idsOf(state.family).values()].includes(state.sort?.column ?? '');
   const sort = isInFile ? state.sort : undefined;
   return [
     'INSTALL httpfs; LOAD httpfs;',
     "CREATE OR REPLACE SECRET adtally (TYPE http, EXTRA_HTTP_HEADERS MAP {'Authorization': 'Bearer ' || getenv('TOKEN')});",
-    `SELECT * FROM read_parquet(${sql(`${origin}${file}.parquet?${parameters}`)})`,
+    `SELECT * FROM read_parquet(${sql(`${origin}${filePathOf(state, 'export')}.parquet?${parameters}`)})`,
     ...(sort ? [`ORDER BY ${sort.column}${sort.descending ? ' DESC' : ''}`] : []),
   ]
     .join('\n')

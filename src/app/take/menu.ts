@@ -1,14 +1,16 @@
 import { button, el, menu } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
+import { asked } from '../rows/asked.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged, Asked } from '../rows/protocol.ts';
 import { printRows } from '../see/print.ts';
+import { accountOf } from '../state/key.ts';
+import { filePathOf } from '../state/request.ts';
 import type { Opened } from '../state/session.ts';
 import { bytesText, countText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { commands } from './commands.ts';
-import { type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
-import { fileLink, makesLinks } from './file-link.ts';
+import { askedOf, type DownloadFormat, download, downloadFormats, type Shown } from './download.ts';
 
 export interface Taken extends Shown {
   readonly arranged: Arranged | undefined;
@@ -39,7 +41,8 @@ export class TakeMenu {
     this.session = session;
     this.taken = taken;
     const formats = Object.keys(downloadFormats) as DownloadFormat[];
-    const canLink = makesLinks(session.key);
+    // A link ends with the token that made it, and a person who signed in has none.
+    const canLink = accountOf(session.key) === undefined;
     const copies = (Object.keys(text.take.copies) as (keyof typeof text.take.copies)[]).filter(
       (what) => what !== 'file' || canLink,
     );
@@ -107,7 +110,9 @@ export class TakeMenu {
   private async contentOf(what: keyof typeof text.take.copies): Promise<Asked<string>> {
     if (what === 'link') return { result: location.href };
     if (what === 'file') {
-      const answer = await fileLink(this.taken(), this.session);
+      const path = `${filePathOf(this.taken().state, 'links')}.xlsx`;
+      const body = { ...askedOf(this.taken(), this.session.today), totals: true };
+      const answer = await asked<{ readonly link: string }>(path, this.session, body);
       return 'result' in answer ? { result: location.origin + answer.result.link } : answer;
     }
     return { result: commands[what](this.taken(), this.session.today, location.origin) };

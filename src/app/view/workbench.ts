@@ -7,10 +7,10 @@ import { Notice } from '../parts/notice.ts';
 import { Rows } from '../rows/client.ts';
 import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
 import { reportRequest, valuesRequest } from '../rows/requests.ts';
-import { Adjusted } from '../see/adjusted.ts';
+import { adjustedDialog } from '../see/adjusted.ts';
 import { Cards } from '../see/cards.ts';
 import { Chart } from '../see/chart.ts';
-import { Explained } from '../see/explained.ts';
+import { explainedDialog } from '../see/explained.ts';
 import { Freshness } from '../see/freshness.ts';
 import { Reconciled } from '../see/reconciled.ts';
 import { RowTable } from '../see/table.ts';
@@ -54,7 +54,6 @@ export class Workbench {
   private readonly toolbar: Toolbar;
   private readonly table: RowTable;
   private readonly take: TakeMenu;
-  private readonly explained: Explained;
   private readonly figures = el('div', { class: 'figures' });
   private readonly sheet = el('section', { class: 'sheet', 'aria-label': text.table.label });
   private state: State;
@@ -73,7 +72,7 @@ export class Workbench {
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
     this.controls = new Controls(choose, session.today);
-    const adjusted = new Adjusted(session);
+    const adjusted = adjustedDialog(session);
     this.closed = new Closed(choose, session, () => void adjusted.show(this.state, this.facts?.currency));
     this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
     this.metrics = new MetricsMenu(choose, () => {
@@ -85,7 +84,7 @@ export class Workbench {
       ...{ arranged: this.arranged, all: this.all },
     });
     this.take = new TakeMenu(this.rows, session, taken);
-    this.explained = new Explained(this.rows, session);
+    const explained = explainedDialog(this.rows, session);
     this.toolbar = new Toolbar((find) => this.choose({ find }, true));
     this.cards = new Cards((chart) => this.choose({ chart }));
     this.table = new RowTable(this.rows, {
@@ -94,7 +93,7 @@ export class Workbench {
       onexplain: (row, column) => {
         // The loads that are there are those of today.
         if (this.arranged && !this.state.closed)
-          void this.explained.show(this.state, row, column, this.facts?.currency);
+          void explained.show(this.state, row, column, this.facts?.currency);
       },
     });
     this.controls.element.append(this.closed.element, this.filters.details);
@@ -117,7 +116,7 @@ export class Workbench {
       this.notice.element,
       this.figures,
       this.sheet,
-      this.explained.element,
+      explained.element,
       adjusted.element,
       reconciled.element,
     );
