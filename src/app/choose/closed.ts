@@ -1,4 +1,4 @@
-import { button, el } from '../parts/dom.ts';
+import { button, el, select } from '../parts/dom.ts';
 import { asked } from '../rows/asked.ts';
 import type { Opened } from '../state/session.ts';
 import { type Choose, daysOf, type State } from '../state/state.ts';
@@ -23,12 +23,7 @@ export class Closed {
   constructor(choose: Choose, session: Opened, onchanges: () => void) {
     this.session = session;
     const onchange = () => choose({ closed: this.name.value === 'closed' });
-    this.name = el(
-      'select',
-      { id: 'closed', onchange },
-      el('option', { value: 'today' }, text.closed.names.today),
-      el('option', { value: 'closed' }, text.closed.names.closed),
-    );
+    this.name = select(text.closed.names, { id: 'closed', onchange });
     this.changes = button(text.closed.changes, onchanges, { class: 'preset' });
     this.element = el(
       'div',

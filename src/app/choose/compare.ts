@@ -1,7 +1,6 @@
-import { el } from '../parts/dom.ts';
+import { el, select } from '../parts/dom.ts';
 import { isDay, storedDays } from '../state/ranges.ts';
 import { type Choose, comparedDaysOf, comparisons, daysFrom, type State } from '../state/state.ts';
-import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 
@@ -13,11 +12,8 @@ const isStored = ({ value, validity }: HTMLInputElement) => isDay(value) && vali
 /** What the report is compared with: days before it that have a name, or others. Both ends are always in sight. */
 export function compareField(choose: Choose, today: string) {
   let state: State | undefined;
-  const name = el(
-    'select',
-    { id: 'compare', onchange: () => state && choose({ compare: named(state) }) },
-    ...[...comparisons, own].map((value) => el('option', { value }, wordOf(text.compare.names, value))),
-  );
+  const onchange = () => state && choose({ compare: named(state) });
+  const name = select(text.compare.names, { id: 'compare', onchange });
   const named = (now: State): State['compare'] =>
     comparisons.find((each) => each === name.value) ??
     comparedDaysOf(now, today) ??

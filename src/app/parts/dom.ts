@@ -35,6 +35,15 @@ export function button(label: string, onclick: () => void, properties: Propertie
   return el('button', { type: 'button', onclick, ...properties }, label);
 }
 
+/** A list to choose one of. @param choices the label of each value */
+export function select(
+  choices: Readonly<Record<string, string>>,
+  properties: Properties = {},
+): HTMLSelectElement {
+  const options = Object.entries(choices).map(([value, label]) => el('option', { value }, label));
+  return el('select', properties, ...options);
+}
+
 /**
  * A menu: a button that unfolds a panel. It folds again with Escape, a click elsewhere, and when the focus leaves it.
  */

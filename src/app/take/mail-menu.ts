@@ -1,4 +1,4 @@
-import { button, el, menu } from '../parts/dom.ts';
+import { button, el, menu, select } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Failure } from '../rows/protocol.ts';
 import type { Clock, Opened } from '../state/session.ts';
@@ -21,10 +21,10 @@ export class MailMenu {
     ...{ type: 'email', multiple: true, required: true, autocomplete: 'email' },
     placeholder: 'anna@example.com, bo@example.com',
   });
-  private readonly every = choice(byMail.frequencies);
-  private readonly period = choice(byMail.periods);
+  private readonly every = select(byMail.frequencies);
+  private readonly period = select(byMail.periods);
   private readonly at = el('input', { type: 'time', value: '06:00', required: true });
-  private readonly attach = choice({ xlsx: text.take.formats.xlsx, csv: text.take.formats.csv });
+  private readonly attach = select({ xlsx: text.take.formats.xlsx, csv: text.take.formats.csv });
   private creating = false;
   private refreshes = 0;
 
@@ -147,8 +147,4 @@ function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock
 
 function field(label: string, input: HTMLElement): HTMLElement {
   return el('label', {}, el('span', {}, label), input);
-}
-
-function choice(names: Readonly<Record<string, string>>): HTMLSelectElement {
-  return el('select', {}, ...Object.entries(names).map(([value, label]) => el('option', { value }, label)));
 }

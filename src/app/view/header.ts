@@ -1,12 +1,9 @@
 import { brand } from '../parts/brand.ts';
-import { button, el, menu, set } from '../parts/dom.ts';
+import { button, el, menu, select, set } from '../parts/dom.ts';
 import { remember, remembered } from '../state/memory.ts';
 import { languages } from '../words/languages.ts';
 import { chosenLanguage } from '../words/locale.ts';
 import { text } from '../words/text.ts';
-
-const themes = ['auto', 'light', 'dark'] as const;
-type Theme = (typeof themes)[number];
 
 export interface Head {
   /** The choice of the report, where there is one. */
@@ -87,26 +84,23 @@ export function languageSwitch(): HTMLElement {
 }
 
 function themeSwitch(): HTMLElement {
-  const choose = el(
-    'select',
-    {
-      id: 'theme',
-      'aria-label': text.theme.label,
-      onchange: () => {
-        remember('theme', choose.value);
-        showTheme();
-      },
+  const { label, ...names } = text.theme;
+  const choose = select(names, {
+    id: 'theme',
+    'aria-label': label,
+    onchange: () => {
+      remember('theme', choose.value);
+      showTheme();
     },
-    ...themes.map((theme) => el('option', { value: theme }, text.theme[theme])),
-  );
+  });
   choose.value = showTheme();
   return choose;
 }
 
 /** The colours that the reader chose; those of the system otherwise. */
-function showTheme(): Theme {
-  const kept = remembered<string>('theme', 'auto');
-  const theme = themes.find((known) => known === kept) ?? 'auto';
+function showTheme(): string {
+  const kept = remembered('theme', 'auto');
+  const theme = ['light', 'dark'].includes(kept) ? kept : 'auto';
   set(document.documentElement, 'data-theme', theme === 'auto' ? undefined : theme);
   document.dispatchEvent(new Event('themechange'));
   return theme;
