@@ -49,7 +49,12 @@ export function messageOf(told: Told): Message {
   const words = wordsOf(language);
   const [family = '', breakdown = ''] = path.split('/');
   const figures = figuresOf(family, language, currency);
-  const report = words.report(words.family(family), breakdown.split('_').filter(Boolean).map(words.part));
+  const { time_grain: grain = 'day' } = fields;
+  const parts = breakdown.split('_').filter(Boolean);
+  const report = words.report(
+    words.family(family),
+    parts.map((part) => words.part(part, String(grain))),
+  );
   const days = words.days(range.start, range.end);
   const count = words.count(rowCount);
   const state = provisional(summary, range, words);
@@ -64,7 +69,6 @@ export function messageOf(told: Told): Message {
     figures.total(id, value),
   ]);
   // Days that each row has are said once.
-  const { time_grain: grain = 'day' } = fields;
   const said = !breakdown.endsWith('date') ? ['start_time', 'end_time'] : grain === 'day' ? ['end_time'] : [];
   const shown = columns.flatMap((column, n) => (said.includes(column) ? [] : [n]));
   const label = (id: string) =>

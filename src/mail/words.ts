@@ -31,7 +31,8 @@ export function wordsOf(locale: string) {
     ...mails,
     column,
     family: (id: string): string => wordOf(page.families, id),
-    part: (id: string): string => (id === 'date' ? page.grains.day : wordOf(page.dimensions, id)),
+    part: (id: string, grain: string): string =>
+      id === 'date' ? wordOf(page.grains, grain) : wordOf(page.dimensions, id),
     /** Of one day or several: `yyyy-mm-dd` each. */
     days: (start: string, end = start): string =>
       start === end ? days.format(Date.parse(start)) : days.formatRange(Date.parse(start), Date.parse(end)),

@@ -143,6 +143,20 @@ test('days without figures are not called final, because they may still come', a
   ]);
 });
 
+test('the title of a report by week says so', async () => {
+  await scheduled({
+    account: 'by-week',
+    every: 'month',
+    period: 'last_month',
+    report: 'campaigns/device_date',
+    body: { time_grain: 'week' },
+    since: new Date('2026-03-01T00:00:00Z'),
+  });
+  await look(at6);
+  const [mail] = mailServer.mails;
+  expect(mail?.subject).toMatch(/^Campaigns by device and week, /);
+});
+
 test('of several senders one sends each mail, and once', async () => {
   const to = ['a', 'b', 'c', 'd'].map((name) => `${name}@example.com`);
   const schedule = await scheduled({ to });
