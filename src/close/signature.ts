@@ -60,7 +60,7 @@ export function checkSignature(payload: Buffer, line: string, keys: readonly Pub
 const signedBytes = (head: string, payload: Buffer) =>
   Buffer.from(`${head}.${payload.toString('base64url')}`, 'ascii');
 
-/** What a text is as JSON; undefined where it is none. */
+/** What a text says as JSON; undefined where it is no JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

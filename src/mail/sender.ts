@@ -60,7 +60,7 @@ export class Sender {
   }
 
   /**
-   * One look. A report that cannot be read or sent keeps no other one waiting.
+   * One look. A report that cannot be read or sent keeps the others waiting for two hours at most: see `answerMs`.
    * @param again a schedule whose mails are sent once more where nobody knows whether they were sent, or the mail server
    * refused them; if an account made it, the questions of that account, too
    * @returns the mails that were not sent although they should be

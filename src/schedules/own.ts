@@ -69,7 +69,8 @@ export class OwnSchedules {
           throw new InvalidRequest('to', `makes more than ${mostRecipients} recipients of this account`);
         await write(schedule);
       }
-      // Another process may have made one at the same moment: whichever looks last sees both.
+      // Another process may have made one at the same moment: whichever looks last sees both. The other may have answered with the
+      // id of the one that is removed.
       const [first = schedule, ...more] = (await listOwn()).filter(isSame);
       for (const each of more) await write({ ...each, state: 'removed' });
       return { id: first.id };

@@ -279,9 +279,12 @@ test('a schedule that two services are asked for at once is there once', async (
     const asked = [service, second].map(({ url }) =>
       fetch(`${url}/v1/schedule/create`, { method: 'POST', headers, body }),
     );
-    for (const answer of await Promise.all(asked)) expect(answer.status).toBe(200);
+    const answers = await Promise.all(asked);
+    for (const answer of answers) expect(answer.status).toBe(200);
+    const ids = await Promise.all(answers.map(async (answer) => Object(await answer.json()).result.id));
     const [{ id }, ...more] = await listOf('both');
     expect(more).toEqual([]);
+    expect(ids).toContain(id);
     await change('both', 'remove', { schedule: id });
   }
 });
