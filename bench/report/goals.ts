@@ -187,6 +187,25 @@ export const goals = {
     limit:
       'of packed files and of objects two chunks on their way and a third that is read are held; others of more than 16 MiB are read twice',
   },
+  pushLarge: {
+    what: 'bodies of 8 MiB sent over HTTP, against the loader',
+    atLeast: 0.8,
+    unit: '× as fast',
+    limit:
+      'an insert of 8 MiB takes ClickHouse twice the CPU an event of one of 192 MiB; several bodies that are stored at once are held back first',
+  },
+  pushSmall: {
+    what: '100 clients, each waits for the answer to 100 events',
+    atLeast: 20_000,
+    unit: 'events/s',
+    limit: 'the fourteen statements of a group follow each other; a third of two cores is idle meanwhile',
+  },
+  pushWait: { what: 'the same, 99 % of the answers', atMost: 1_000, unit: 'ms' },
+  pushBeside: {
+    what: 'smallest report, first time, 99th percentile, while up to 50,000 events a second are sent, against alone',
+    atMost: 2,
+    unit: '× the time',
+  },
   scale: { what: 'ten times the events, same keys', atMost: 1.2, unit: '× the time' },
   memory: { what: 'service memory, eight callers on the largest report', atMost: 150, unit: 'MB' },
   gigabyteMemory: { what: 'service memory, a report of a gigabyte', atMost: 250, unit: 'MB' },

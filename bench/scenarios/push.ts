@@ -11,7 +11,7 @@ import { writeEventFile } from '../data/files.ts';
 import { dropStore } from '../data/store.ts';
 import { callRepeatedly } from '../harness/http-client.ts';
 import { runLoader } from '../harness/loader.ts';
-import { percentile, runInTurn } from '../harness/measure.ts';
+import { median, percentile, ratio, runInTurn } from '../harness/measure.ts';
 import { startServer, storeEnvironment } from '../harness/processes.ts';
 import {
   type Bench,
@@ -75,6 +75,7 @@ async function largeBodies(bench: Bench, targets: Targets, file: string, events:
     what: `${events} events, ndjson: sent over HTTP, and loaded from a file`,
     unit: 'events/s',
     sides,
+    goals: [{ goal: 'pushLarge', value: ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median }],
   };
 }
 
@@ -110,6 +111,10 @@ async function smallBodies(bench: Bench, targets: Targets, file: string): Promis
     unit: 'events/s',
     sides,
     facts: { p50_ms: Math.round(percentile(waits, 0.5)), p99_ms: Math.round(percentile(waits, 0.99)) },
+    goals: [
+      { goal: 'pushSmall', value: median(sides[0]?.samples ?? []) },
+      { goal: 'pushWait', value: percentile(waits, 0.99) },
+    ],
   };
 }
 
@@ -161,6 +166,7 @@ async function reportsBeside(bench: Bench, file: string): Promise<Outcome> {
       unit: 'ms',
       sides,
       facts: { events_per_s: Math.round(percentile(rates, 0.5)) },
+      goals: [{ goal: 'pushBeside', value: ratio(sides[0]?.samples ?? [], sides[1]?.samples ?? []).median }],
     };
   } finally {
     await service.stop();
