@@ -29,9 +29,12 @@ export const rangeFields = {
   }),
 };
 
+/** Names in a sentence: `start_time and end_time`. */
+export const listed = new Intl.ListFormat('en-GB');
+
 /** A body in which nothing is ignored: without a field that was meant the answer would be another. */
 export function exactBody<Fields extends z.ZodRawShape>(fields: Fields, description: string) {
-  const known = `is not known here: there are ${list(Object.keys(fields))}`;
+  const known = `is not known here: there are ${listed.format(Object.keys(fields))}`;
   return z
     .strictObject(fields, {
       error: ({ code }) => (code === 'unrecognized_keys' ? known : 'the body must be a JSON object'),

@@ -20,6 +20,7 @@ import {
 } from '../../report/columns.ts';
 import { changeId, metricsOf } from '../../report/fields.ts';
 import { reportFormats } from '../../report/formats.ts';
+import { listed } from '../../report/option-schema.ts';
 import type { ReportOptions } from '../../report/options.ts';
 import { requestSchema } from '../../report/request.ts';
 import type { Operation, PathItem } from './model.ts';
@@ -27,7 +28,6 @@ import { json, ofReport, operation, reportHeaders, rowFormats, rowsContent } fro
 import { exampleOf, type NamedSchemas, schemaName } from './schemas.ts';
 
 const headers = ['Adtally-Account', ...reportHeaders];
-const listed = new Intl.ListFormat('en-GB');
 
 /** The endpoints of the contract, and the adjustments, whose rows are like theirs. */
 export function reportPaths(catalog: Catalog, schemas: NamedSchemas): Record<string, PathItem> {

@@ -103,6 +103,14 @@ describe.each([undated, dated])('%s refuses with the name of the field', (path) 
   });
 });
 
+test.each([
+  ['closes', 'start_time and end_time'],
+  ['explain', 'start_time, end_time, filters and row'],
+])('/%s names the fields that there are when it refuses one', async (question, fields) => {
+  const detail = expect.stringContaining(`is not known here: there are ${fields}`);
+  expect(await refusal(`/v1/campaigns/${question}`, { row: {}, more: 1 })).toMatchObject({ detail });
+});
+
 test.each<Case>([
   [{ time_grain: 'year' }, 'time_grain', 'day, week or month'],
   [{ compare_to: dates('2026-09-01', '2026-09-30') }, 'compare_to', '31 days'],
