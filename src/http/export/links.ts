@@ -52,10 +52,14 @@ export const linkExpiry = z.object({
 
 export const linkAnswer = z.strictObject({
   result: z.strictObject({
-    link: z
-      .string()
-      .meta({ format: 'uri-reference', description: 'To be put behind the address of the service.' }),
-    expires: z.string().meta({ format: 'date-time' }),
+    link: z.string().meta({
+      format: 'uri-reference',
+      description: 'To be put behind the address of the service.',
+      examples: [
+        '/v1/export/campaigns.csv?start_time=2026-10-01&end_time=2026-10-31&link=3f2a91c07b5d.1796083200.6rUkM2yXw9tQvB0cZJ4hLfNs8aPdE1gKoTiYx5RqVnA',
+      ],
+    }),
+    expires: z.string().meta({ format: 'date-time', examples: ['2026-12-01T00:00:00Z'] }),
   }),
 });
 

@@ -5,6 +5,7 @@ import { nearMiss } from '../../report/near-miss.ts';
 interface Single {
   /** How it is written where that is not as in the body, in OpenAPI. */
   readonly written?: string;
+  readonly example?: string;
   readonly read: (text: string) => unknown;
   readonly write: (value: unknown) => string;
 }
@@ -20,13 +21,15 @@ const flag: Single = {
   write: String,
 };
 const names: Single = {
-  written: 'In an address: with commas, `referrals,impressions`.',
+  written: 'In an address: with commas.',
+  example: 'referrals,impressions',
   read: (given) => given.split(','),
   write: (value) => listOf(value).join(','),
 };
 /** `-spent,campaign`: descending with a minus, as sorting is written in many addresses. */
 const order: Single = {
-  written: 'In an address: with commas, a minus for descending: `-impressions,start_time`.',
+  written: 'In an address: with commas, and a minus for descending.',
+  example: '-impressions,start_time',
   read: (given) =>
     given
       .split(',')
@@ -38,7 +41,8 @@ const order: Single = {
 };
 /** The name of a period, or an interval of days as ISO 8601 writes it. */
 const period: Single = {
-  written: 'In an address two dates have a slash between them: `2026-09-01/2026-09-30`.',
+  written: 'In an address two dates have a slash between them.',
+  example: '2026-08-31/2026-09-30',
   read: (given) => {
     const [start_time, end_time, ...more] = given.split('/');
     return end_time === undefined || more.length > 0 ? given : { start_time, end_time };
@@ -57,8 +61,8 @@ export const parameters: Readonly<Record<string, Single>> = {
   totals: flag,
   ids: flag,
   time_grain: text,
-  changed_since: text,
-  as_of: text,
+  changed_since: { ...text, example: '2026-10-02T08:00:00Z' },
+  as_of: { ...text, example: 'closed' },
   compare_to: period,
 };
 

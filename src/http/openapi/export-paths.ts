@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { combinations, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { filterFields } from '../../report/fields.ts';
@@ -117,8 +118,9 @@ function pathsOf(
   ];
 }
 
-const linkBody = linkExpiry
-  .extend(rangeFields)
+const linkBody = z
+  .object(rangeFields)
+  .extend(linkExpiry.shape)
   .describe('The body of the endpoint, and when the link expires.');
 
 const ifNoneMatch: Parameter = {
@@ -141,14 +143,17 @@ function bodyParameters(catalog: Catalog, family: string): Parameter[] {
       schema: { type: 'array', items: { type: 'string' } },
     }),
   );
-  const single = Object.entries(fieldParameters).map(([name, { written }]): Parameter => {
+  const single = Object.entries(fieldParameters).map(([name, { written, example }]): Parameter => {
     const { description = '', ...schema } = properties[name] ?? {};
     return {
       name,
       in: 'query',
       ...(required.includes(name) && { required: true }),
       description: written ? `${description} ${written}` : description,
-      schema: written ? { type: 'string' } : schema,
+      schema: {
+        ...(written ? { type: 'string' } : schema),
+        ...(example && { examples: [example] }),
+      },
     };
   });
   return [...filters, ...single];

@@ -253,7 +253,9 @@ const sums: Readonly<Record<Amount, number>> = {
 };
 
 const difference = (column: RowColumn) =>
-  isCount(column) ? z.number().meta({ type: 'integer' }) : z.number();
+  isCount(column)
+    ? z.number().meta({ type: 'integer', examples: [-3] })
+    : z.number().meta({ examples: [-0.75] });
 
 function fieldOf(catalog: Catalog, column: RowColumn, breakdown: Breakdown): z.ZodType {
   const { id, type, source } = column;
@@ -271,14 +273,15 @@ function fieldOf(catalog: Catalog, column: RowColumn, breakdown: Breakdown): z.Z
     case 'dimension': {
       const { key } = source.dimension;
       const { name } = source.column;
-      const what = key.replace(/_id$/, '').replaceAll('_', ' ');
+      const entity = key.replace(/_id$/, '');
+      const what = entity.replaceAll('_', ' ');
       const otherwise = name?.otherwise === 'id' ? 'its id' : 'empty';
       return field(
         z.string(),
         name
           ? `The ${name.attribute} of the ${what}; ${otherwise} where none is known.`
           : `The ${what}${key === what ? '' : "'s id"}.`,
-        texts[id] ?? [`${what} 1`, `${what} 2`],
+        texts[id] ?? [`${entity}-1`, `${entity}-2`],
       );
     }
     case 'load':

@@ -10,7 +10,7 @@ import type { Plan } from '../plan.ts';
 /** A day whose rows, or whose confirmation, changed after the time that a caller already knows. */
 export const changedDay = z.strictObject({
   day: z.string().meta({ format: 'date', description: 'The day.' }),
-  changed_at: time.describe('When it last changed.'),
+  changed_at: time.meta({ description: 'When it last changed.', examples: ['2026-11-20T22:14:03.512809Z'] }),
   unconfirmed: z.boolean().describe('Whether it has money that is not confirmed.'),
 });
 export type ChangedDay = Readonly<z.infer<typeof changedDay>>;

@@ -41,12 +41,16 @@ export function explanationAnswer(catalog: Catalog, family: string) {
       .nullable()
       .describe('How many events it adds to the row; null where only their sums are left.'),
     ...figures,
-    loaded_at: time.describe('When it was loaded.'),
+    loaded_at: time.meta({ description: 'When it was loaded.', examples: ['2026-11-01T02:10:04.070312Z'] }),
     unconfirmed: z.boolean().describe('Whether some of its money may still change.'),
-    confirmed_at: z.string().nullable().meta({
-      format: 'date-time',
-      description: 'When its days were last confirmed after it was loaded.',
-    }),
+    confirmed_at: z
+      .string()
+      .nullable()
+      .meta({
+        format: 'date-time',
+        description: 'When its days were last confirmed after it was loaded.',
+        examples: ['2026-11-02T08:00:00.904113Z'],
+      }),
   });
   return z.strictObject({
     row: z.strictObject(figures).describe('The sums of the row, as its report has them.'),

@@ -370,6 +370,55 @@ test('every body that it shows as an example is accepted, as the lines of curl o
   }
 });
 
+test('every example of a parameter of an export is accepted', async () => {
+  const october = { event_time: '2026-10-15T00:00:00Z', advertiser_id: 'exported', publisher_id: 'exported' };
+  await load(db.store, [event(october)]);
+  await close(db.store, '2026-10', 'exported', { anyway: true });
+  const days = { start_time: '2026-10-01', end_time: '2026-10-31' };
+  const shown: string[] = [];
+  for (const family of ['campaigns', 'ad_units']) {
+    const { parameters = [] } = document.paths[`/v1/export/${family}/{breakdown}.{format}`]?.get ?? {};
+    for (const each of parameters) {
+      if (!('in' in each) || each.in !== 'query' || !each.schema.examples) continue;
+      const asked = new URLSearchParams({ ...days, [each.name]: String(each.schema.examples[0]) });
+      const address = `${service.url}/v1/export/${family}/date.csv?${asked}`;
+      const headers = { authorization: `Bearer ${await service.token('exported')}` };
+      const answer = await fetch(address, { headers });
+      expect([address, answer.status, await answer.text()]).toEqual([address, 200, expect.anything()]);
+      shown.push(each.name);
+    }
+  }
+  expect(shown).toEqual(
+    expect.arrayContaining(['metrics', 'order_by', 'changed_since', 'as_of', 'compare_to']),
+  );
+});
+
+test('what examples show fits what was asked', () => {
+  const shown = (path: string) => {
+    const { requestBody, responses } = document.paths[path]?.post ?? {};
+    const answer = responses?.[200];
+    const content = answer && 'content' in answer ? answer.content : {};
+    const example = (of: Content = {}) => Object(of['application/json']?.example);
+    return { asked: example(requestBody?.content), answer: example(content).result };
+  };
+  const changes = shown('/v1/campaigns/changes');
+  const [{ day, changed_at }] = changes.answer.days;
+  expect(changes.asked.changed_since < changed_at && day < changed_at).toBe(true);
+  expect(changed_at < changes.answer.changed_until).toBe(true);
+  const link = shown('/v1/links/campaigns.{format}');
+  expect(Object.keys(link.asked)).toEqual(['start_time', 'end_time', 'expires']);
+  const { pathname, searchParams } = new URL(link.answer.link, service.url);
+  expect([pathname, searchParams.get('start_time')]).toEqual([
+    '/v1/export/campaigns.csv',
+    link.asked.start_time,
+  ]);
+  expect(link.answer.expires).toBe(`${link.asked.expires}T00:00:00Z`);
+  expect(Number(searchParams.get('link')?.split('.')[1]) * 1000).toBe(Date.parse(link.answer.expires));
+  const [part] = shown('/v1/campaigns/explain').answer.parts;
+  expect(part.loaded_at < part.confirmed_at).toBe(true);
+  expect(shown('/v1/campaigns/adjustments').answer.rows[0].impressions).toBeLessThan(0);
+});
+
 test('where accounts have reports of theirs sent by mail, the document has the paths for it', async () => {
   const made = openApiDocument(catalog, limits, { withSchedules: true });
   expect(await faults(made)).toEqual([]);
