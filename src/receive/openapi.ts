@@ -134,10 +134,10 @@ function problemsOf(codes: readonly ProblemCode[]): Record<string, ResponseObjec
       .join(' ');
   const statuses = [...new Set(codes.map(statusOf))].sort();
   return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      { description: describe(status), headers: headerRefs(headersByStatus[status] ?? []), content },
-    ]),
+    statuses.map((status) => {
+      const own = headersByStatus[status];
+      return [status, { description: describe(status), ...(own && { headers: headerRefs(own) }), content }];
+    }),
   );
 }
 

@@ -301,6 +301,7 @@ test('the OpenAPI document is valid, and has every operation with its input', as
   expect(Object.fromEntries(told)).toMatchObject({
     ...{ 401: 'WWW-Authenticate', 405: 'Allow', 429: 'Retry-After', 503: 'Retry-After' },
   });
+  expect(text).not.toContain('"headers":{}');
 });
 
 test('answers have the media types that the OpenAPI document names', async () => {

@@ -5,7 +5,7 @@ import { exportPaths } from './export-paths.ts';
 import { documentHeaders } from './headers.ts';
 import type { Limits, OpenApiDocument } from './model.ts';
 import { problemResponses, tags } from './operation.ts';
-import { familyPaths, manifestOperation, mcpOperation, schedulePaths, servicePaths } from './questions.ts';
+import { familyPaths, manifestOperation, mcpOperation, schedulePaths, servicePaths } from './other-paths.ts';
 import { reportPaths } from './reports.ts';
 import { NamedSchemas } from './schemas.ts';
 

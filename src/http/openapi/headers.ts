@@ -1,11 +1,14 @@
 import { exampleRequestId } from '../request/problems.ts';
 import type { HeaderObject, Limits } from './model.ts';
 
+/** A header is text unless it says otherwise. */
+type Told = Omit<HeaderObject, 'schema'> & Partial<HeaderObject>;
+
 const notInJson = 'Not with JSON, whose envelope says it.';
 
 /** The headers of answers, in the words of a caller. */
 export function documentHeaders({ requests, windowSeconds }: Limits): Record<string, HeaderObject> {
-  const told: Record<string, Omit<HeaderObject, 'schema'>> = {
+  const told: Record<string, Told> = {
     'X-Request-Id': {
       description: 'Names the request, also in the log of the service.',
       required: true,
@@ -28,6 +31,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     'Retry-After': {
       description:
         'Seconds until the request may be sent again. Absent where no waiting mends it: with `internal_error`, `figures_damaged` and `report_timeout`.',
+      schema: { type: 'integer', minimum: 1 },
       example: 42,
     },
     'WWW-Authenticate': {
@@ -86,6 +90,7 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
     'Adtally-Row-Count': {
       description: `\`row_count\`, where \`limit\` was asked for. ${notInJson} Read right before the rows.`,
+      schema: { type: 'integer', minimum: 0 },
       example: 328500,
     },
     'Adtally-Totals': {
@@ -98,9 +103,6 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
     },
   };
   return Object.fromEntries(
-    Object.entries(told).map(([name, header]) => [
-      name,
-      { ...header, schema: { type: typeof header.example === 'number' ? 'integer' : 'string' } },
-    ]),
+    Object.entries(told).map(([name, header]) => [name, { schema: { type: 'string' }, ...header }]),
   );
 }

@@ -36,12 +36,14 @@ export const reportHeaders = [
   'Adtally-Compare-To',
 ];
 
-/** How a request for a report can fail. */
-export const ofReport = [400, 401, 405, 406, 408, 409, 413, 415, 426, 429, 431, 500];
+/** Every status that a problem can have. */
+const statuses = [...new Set(problemCodes.map(statusOf))];
+/** How a request for a report can fail; only other paths answer with 404 or 503. */
+export const ofReport = statuses.filter((status) => status !== 404 && status !== 503);
 const without = (...left: number[]) => ofReport.filter((status) => !left.includes(status));
-/** That of what makes no report and is answered as JSON. */
+/** How a request that makes no report can fail. */
 export const ofJson = without(406, 409, 426);
-/** That of a report as a file, of which nobody looks at a body. */
+/** How a request for a file can fail; it has no body. */
 export const ofExport = [...without(413, 415), 404];
 
 export interface Described extends Pick<Operation, 'tags' | 'summary' | 'description' | 'security'> {
@@ -123,7 +125,7 @@ const limited = [400, 406, 409, 413, 415, 429, 500];
 /** A response for each status that a problem can have, under the names that they have among the components. */
 export function problemResponses(): Record<string, ResponseObject> {
   return Object.fromEntries(
-    [...new Set(problemCodes.map(statusOf))].map((status) => {
+    statuses.map((status) => {
       const ofStatus = problemCodes.filter((code) => statusOf(code) === status);
       const examples = ofStatus.map((code) => [
         code,

@@ -38,12 +38,12 @@ export function schemaName(endpoint: string, what: string): string {
   return `${endpoint}_${what}`.replace(/(^|_)(.)/g, (_, _separator, letter: string) => letter.toUpperCase());
 }
 
-/** The schema of a request for a report or a link to one, without the fields that its breakdown refuses; rules between them stay sentences. */
+/** The schema without the fields that a breakdown refuses; rules between fields stay sentences. */
 export function jsonSchema(schema: z.ZodType): JsonSchema {
   return withoutRefused(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
 }
 
-/** The schema of anything else, with all fields, and without their titles, which name values on a command line. */
+/** The schema with all fields, and without their titles, which name values on a command line. */
 export function schemaOf(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io: 'input',
