@@ -184,18 +184,26 @@ export function dateShape(
 
 /** Whether these are the first days of weeks or months: three or more, all on one weekday or one day of the month. */
 export function areFirstDays(values: readonly string[]): boolean {
-  const texts = new Set(
-    values.map((value) =>
-      value
-        .replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3')
-        .replace(/^(\d+)\.(\d+)\.(\d{4})$/, '$2/$1/$3')
-        .replace(/[T ]\d.*:.*/, ''),
-    ),
-  );
-  const times = [...texts].filter((text) => /[ /-]/.test(text)).map((text) => Date.parse(`${text} UTC`));
-  const days = times.filter((time) => !Number.isNaN(time)).map((time) => new Date(time));
+  const texts = [...new Set(values)].filter((text) => /\d/.test(text));
+  const hasClock = texts.some((text) => /[1-9]/.test(/[T ](\d{1,2}(?::\d{2}){1,2})/.exec(text)?.[1] ?? ''));
+  const days = hasClock ? [] : daysOf(texts);
   const onOne = (part: (day: Date) => number) => new Set(days.map(part)).size === 1;
   return days.length >= 3 && (onOne((day) => day.getUTCDay()) || onOne((day) => day.getUTCDate()));
+}
+
+const numberedDay = /^(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d).*/;
+
+/** The days that texts begin with, but those that may be day or month first. */
+function daysOf(texts: readonly string[]): Date[] {
+  const isDay = (n: number) => texts.some((text) => Number(numberedDay.exec(text)?.[n]) > 12);
+  const isDayFirst = isDay(1) || texts.some((text) => numberedDay.exec(text)?.[2] === '.');
+  const order = isDayFirst ? '$3/$1/$4' : '$1/$3/$4';
+  return texts
+    .map((text) => text.replace(/^(\d{4})[-/]?(\d\d)[-/]?(\d\d)(?!\d).*/, '$1-$2-$3'))
+    .map((text) => text.replace(numberedDay, isDayFirst === isDay(3) ? '' : order))
+    .filter((text) => /[ /-]/.test(text))
+    .map((text) => new Date(`${text} UTC`))
+    .filter((day) => !Number.isNaN(day.getTime()));
 }
 
 /** Why it is unknown how the days or times among these values are written. */

@@ -151,7 +151,7 @@ function decimalsOf(
     return {
       comma: true,
       thousands: `.${others}`,
-      ...(shown !== undefined && { example: `${shown} has a decimal comma` }),
+      example: shown === undefined ? 'the file has decimal commas' : `${shown} has a decimal comma`,
       ...(fraction !== undefined && { fraction }),
     };
   }

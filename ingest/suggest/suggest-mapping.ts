@@ -76,7 +76,7 @@ function askForCurrencies(draft: Draft, { columns }: Beginning): void {
   const { where } = draft.others;
   const used = columnsOf({ ...fieldsOf(draft.sources), ...(where !== undefined && { where }) });
   const currenciesIn = (column: string) =>
-    [...new Set(draft.valuesOf(column))].filter((value) => /\p{L}/u.test(value));
+    [...new Set(draft.valuesOf(column))].filter((value) => isCurrency.test(value));
   const column = columns.find(
     (name) => currencyWords.test(name) && !used.includes(name) && currenciesIn(name).length > 1,
   );
@@ -168,7 +168,9 @@ function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draf
     const shape: Shape & NumberShape =
       kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
     const { question, asks, reason } = shape;
-    const isOther = kind === 'time' || (shape.decimalComma && !hasDecimalComma);
+    // The comma of an example says nothing of points between thousands.
+    const hasPoint = values.some((value) => value.includes('.'));
+    const isOther = kind === 'time' || (shape.decimalComma && (!hasDecimalComma || hasPoint));
     if (question === undefined && ((shape.expression ?? `{${column}}`) === text || !isOther)) continue;
     delete sources[field];
     if (question !== undefined) fillIn[asks ?? field] = question;
@@ -243,7 +245,8 @@ const moneyWords =
 const ofSeveralDays =
   /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b/i;
 /** Names of columns that say in which currency the amounts are. */
-const currencyWords = /currenc|währung|devise|divisa|moneda|valuta/i;
+const currencyWords = /currenc|währung|devise|divisa|moneda|valuta\b/i;
+const isCurrency = /^(?:[A-Z]{3}|[A-Z]{0,2}\p{Sc})$/u;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
@@ -268,14 +271,14 @@ function someOf(values: readonly string[], holds: (value: string) => boolean): r
   return some.length < all.length ? some : [];
 }
 
-/** A suggestion as long as it is made. */
+/** A suggestion while it is put together. */
 class Draft {
   readonly #columns: readonly string[];
   readonly #all: readonly string[];
   readonly #rows: Beginning['rows'];
   readonly sources: Record<string, Source> = {};
   readonly fillIn: Record<string, string> = {};
-  /** Members of the mapping but those. */
+  /** The other members of the mapping. */
   others: MappingText = {};
   reasons: string[] = [];
   doubtful: string[] = [];
@@ -324,17 +327,19 @@ class Draft {
       return;
     }
     const shape = shapeOf(field, column, this.valuesOf(column), this.#sign);
-    const units =
-      fieldSpecs[field].kind === 'money' && !ourNames.has(column) && shape.expression === undefined;
-    this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column) } : shape);
+    const units = fieldSpecs[field].kind === 'money' && !ourNames.has(column);
+    this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column, shape) } : shape);
   }
 
   /** Amounts without any places may be in cents, or in millionths. */
-  #unitQuestion(field: string, column: string): Shape {
+  #unitQuestion(field: string, column: string, { expression, decimalComma }: NumberShape): Shape {
+    if (expression !== undefined && !decimalComma) return {};
     const given = this.valuesOf(column).filter((value) => /[1-9]/.test(value));
     if (given.length < 10 || !given.every((value) => /^-?\d+$/.test(value))) return {};
+    const asUnits = expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;
+    const amount = expression === undefined ? `{${column}}` : `toDecimal64OrNull(${expression}, 6)`;
     return {
-      question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}, which may be parts of a unit: --map ${field}=… if they are units, as an expression {${column}} / 100 if they are cents, {${column}} / 1000000 if they are millionths`,
+      question: `all of the first amounts in ${column} are whole numbers, such as ${given[0]}, which may be parts of a unit: ${asUnits} if they are units, as an expression ${amount} / 100 if they are cents, ${amount} / 1000000 if they are millionths`,
     };
   }
 
@@ -478,10 +483,11 @@ class Draft {
     const { kind } = fieldSpecs[field];
     const map = `--map ${field}=…`;
     if (kind !== 'count' && kind !== 'money') return map;
-    const { expression, question } = numberShape(column, kind, this.valuesOf(column), this.#sign);
+    const shape = numberShape(column, kind, this.valuesOf(column), this.#sign);
+    const units = kind === 'money' ? this.#unitQuestion(field, column, shape) : {};
+    const question = shape.question ?? units.question;
     if (question !== undefined) return question;
-    if (expression !== undefined) return `in expressions ${expression}`;
-    return (kind === 'money' && this.#unitQuestion(field, column).question) || map;
+    return shape.expression === undefined ? map : `in expressions ${shape.expression}`;
   }
 
   tellWhatIsLeft(layout: Layout): void {

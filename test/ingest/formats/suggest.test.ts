@@ -194,6 +194,7 @@ describe('a file of no known platform', () => {
     ['segments.month', '2026-10-01', 'a record of segments.month may be of several days'],
     ['Date', ['2026-10-05', '2026-10-12', '2026-10-19'], 'a record of Date may be of several days'],
     ['Date', ['01.08.2026', '01.09.2026', '01.10.2026'], 'a record of Date may be of several days'],
+    ['Date', ['07/09/2026', '14/09/2026', '21/09/2026'], 'a record of Date may be of several days'],
     ['Quartal', '01.10.2026', "give it in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
   ])('a report whose records are of several days asks for the day: %s', async (columns, days, question) => {
     const records = [days].flat().map((day) => `${day},c1,5\n`);
@@ -201,6 +202,26 @@ describe('a file of no known platform', () => {
     const { fill_in, map } = await suggestionOf('several.csv', text);
     expect(fill_in).toEqual({ advertiser_id: ask, event_time: expect.stringContaining(question) });
     expect(map).toEqual({ campaign_id: 'Campaign ID', referrals: 'Clicks' });
+  });
+
+  test.each([
+    Array.from({ length: 30 }, (_, n) => `${n + 1}`.padStart(2, '0')).map((day) => `${day}/09/2026`),
+    ['2026-09-07 10:00:00Z', '2026-09-14 11:30:00Z', '2026-09-21 00:00:00Z'],
+  ])('days and times of each day are read: %s', async (...days) => {
+    const records = days.map((day) => `${day},c1,5\n`).join('');
+    const { fill_in } = await suggestionOf('daily.csv', `Date,Campaign ID,Clicks\n${records}`);
+    expect(fill_in).toEqual({ advertiser_id: ask });
+  });
+
+  test('an export whose example has decimal commas is read with points between thousands, too', async () => {
+    const example = await readFile('examples/placements.csv', 'utf8');
+    const text = example.replace(';20170;', ';20.170;').replace(';28,9717;', ';1.028,9717;');
+    const { expressions } = await suggestionOf('thousands.csv', text);
+    const thousands = String.raw`, '[.]([0-9]{3})\\b', '\1'), ',', '.')`;
+    expect(expressions).toMatchObject({
+      impressions: `replaceOne(replaceRegexpAll({displays}${thousands}`,
+      spend: `replaceOne(replaceRegexpAll({cost}${thousands}`,
+    });
   });
 
   test('an export that has an example, with the days of weeks, asks for the day', async () => {
@@ -285,6 +306,27 @@ describe('a file of no known platform', () => {
     expect(map).not.toHaveProperty('spend');
     const chosen = await suggestionOf('euros.csv', text.replace('USD', 'EUR'));
     expect(chosen.fill_in?.spend).not.toEqual(expect.stringContaining('currencies'));
+  });
+
+  test.each([
+    ['Currency', 'EUR', 'n/a'],
+    ['Cost (account currency)', 'US$1.50', 'US$2.50'],
+    ['Valutazione', 'Buono', 'Ottimo'],
+  ])('what is no currency is not taken for one: %s', async (column, ...values) => {
+    const records = values.map((value) => `2026-09-01,c,${value},5,1.5\n`).join('');
+    const { fill_in } = await suggestionOf('no.csv', `Day,Campaign ID,${column},Clicks,Cost\n${records}`);
+    expect(Object.values(fill_in ?? {}).join()).not.toContain('has several currencies');
+  });
+
+  test('whole amounts may be cents also where other columns have decimal commas', async () => {
+    const records = Array.from({ length: 12 }, (_, n) => `2026-09-01;c;5;1,25 %;${1_000 + 37 * n}\n`).join(
+      '',
+    );
+    for (const cost of ['Cost', 'Betrag']) {
+      const text = `Day;Campaign ID;Clicks;CTR;${cost}\n${records}`;
+      const { fill_in } = await suggestionOf('cents.csv', text);
+      expect(fill_in?.spend).toMatch(/toDecimal64OrNull\(replaceOne\(.*, 6\) \/ 100 if they are cents/);
+    }
   });
 
   test('an amount that is asked for is not told as read', async () => {
