@@ -1,4 +1,4 @@
-import type { Request } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { event, load, loadRows } from '../support/events.ts';
@@ -68,24 +68,30 @@ test('a token that opens nothing is refused at the door, and the right one is le
   expect(await page.locator('.said').textContent()).toBe('');
 });
 
-test('a token that is revoked while the page is open leads back to the door, with the reason', async () => {
-  const token = await createToken(db.store, { account: 'both', label: 'test' });
-  const page = await browser.open(`${service.url}/app#token=${token}`);
-  await whole(page);
-  await revokeTokens(db.store, { token });
-  await expect
-    .poll(
-      async () =>
-        (await service.post('/v1/campaigns', 'both', {}, { authorization: `Bearer ${token}` })).status,
-      {
-        timeout: 20_000,
-      },
-    )
-    .toBe(401);
-  await choose(page, 'Device');
-  await page.getByText('the token has expired or was revoked').waitFor();
-  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
-});
+test.each([
+  ['the rows', (page: Page) => choose(page, 'Device')],
+  ['the values of a filter', (page: Page) => page.locator('.filter summary').click()],
+])(
+  'a token that is revoked while the page is open leads back to the door, with the reason: %s',
+  async (_, ask) => {
+    const token = await createToken(db.store, { account: 'both', label: 'test' });
+    const page = await browser.open(`${service.url}/app#token=${token}`);
+    await whole(page);
+    await revokeTokens(db.store, { token });
+    await expect
+      .poll(
+        async () =>
+          (await service.post('/v1/campaigns', 'both', {}, { authorization: `Bearer ${token}` })).status,
+        {
+          timeout: 20_000,
+        },
+      )
+      .toBe(401);
+    await ask(page);
+    await page.getByText('the token has expired or was revoked').waitFor();
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  },
+);
 
 test('a token of one family shows that family alone', async () => {
   const token = await createToken(db.store, { account: 'both', label: 'test', family: 'ad_units' });

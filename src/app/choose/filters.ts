@@ -16,6 +16,7 @@ export class Filters {
   private readonly rows: Rows;
   private readonly choose: Choose;
   private readonly request: (state: State, field: string) => ReportRequest;
+  private readonly onEnd: () => void;
   private readonly chips = el('ul', { class: 'chips', 'aria-label': text.filters.label });
   private readonly field: HTMLSelectElement;
   private readonly find: HTMLInputElement;
@@ -32,11 +33,20 @@ export class Filters {
   private turn = 0;
   private state: State | undefined;
 
-  /** @param request of a report that has the values of a field, unfiltered */
-  constructor(rows: Rows, choose: Choose, request: (state: State, field: string) => ReportRequest) {
+  /**
+   * @param request of a report that has the values of a field, unfiltered
+   * @param onEnd called when the service takes the key no more
+   */
+  constructor(
+    rows: Rows,
+    choose: Choose,
+    request: (state: State, field: string) => ReportRequest,
+    onEnd: () => void,
+  ) {
     this.rows = rows;
     this.choose = choose;
     this.request = request;
+    this.onEnd = onEnd;
     const refresh = () => void this.refresh();
     this.field = el('select', { id: 'filter-field', onchange: refresh });
     this.find = el('input', { id: 'filter-find', type: 'search', autocomplete: 'off', oninput: refresh });
@@ -107,6 +117,7 @@ export class Filters {
       this.said.textContent = '';
     }
     const answer = await this.rows.call('values', { request, column, find, most: listed + 1 });
+    if ('failure' in answer && answer.failure.reason === 'unauthorized') return this.onEnd();
     // Other days or another field were chosen, or more was typed, meanwhile.
     if (turn !== this.turn) return;
     const found = 'result' in answer ? answer.result : [];

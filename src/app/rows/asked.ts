@@ -5,7 +5,10 @@ import type { Asked } from './protocol.ts';
 /** Who asks. */
 interface Asking {
   readonly key: Key;
-  /** To be called when the service takes the key no more. */
+  /**
+   * To be called when the service takes the key no more. Absent where nothing is open yet, and in the worker, whose failures
+   * the page looks at.
+   */
   readonly onEnd?: () => void;
 }
 

@@ -74,7 +74,8 @@ export class Workbench {
     this.controls = new Controls(choose, session.today);
     const adjusted = adjustedDialog(session);
     this.closed = new Closed(choose, session, () => void adjusted.show(this.state, this.facts?.currency));
-    this.filters = new Filters(this.rows, choose, (state, field) => valuesRequest(state, field, session));
+    const values = (state: State, field: string) => valuesRequest(state, field, session);
+    this.filters = new Filters(this.rows, choose, values, session.onEnd);
     this.metrics = new MetricsMenu(choose, () => {
       this.table.resetWidths();
       this.draw();
