@@ -1,6 +1,6 @@
 import nodeFs, { type Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
-import { isAbsolute, join, resolve } from 'node:path';
+import { basename, isAbsolute, join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
@@ -57,10 +57,11 @@ async function expand(arg: string, options: ExpandOptions): Promise<Input[]> {
 /** @throws {InputError} for a folder that cannot be read and may hold some of them; not of one that is gone */
 async function filesLike(pattern: string, { onFailed }: ExpandOptions): Promise<string[]> {
   const failures: unknown[] = [];
-  // What looks for files passes over such a folder without a word.
+  // What looks for files passes over such a folder without a word. Volumes have a lost+found, with files of nobody.
   const watched = (path: string, options: { withFileTypes: true }, done: Done) =>
     nodeFs.readdir(path, options, (error, entries) => {
-      if (error && error.code !== 'ENOENT') failures.push(fileError(resolve(path), error));
+      const mayHoldSome = error?.code !== 'ENOENT' && basename(path) !== 'lost+found';
+      if (error && mayHoldSome) failures.push(fileError(resolve(path), error));
       done(error, entries);
     });
   const fs = { readdir: watched as typeof nodeFs.readdir };

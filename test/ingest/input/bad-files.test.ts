@@ -191,6 +191,16 @@ describe('a file that cannot be read', () => {
       await chmod(path, 0o700);
     },
   );
+
+  test('for want of permission is none of a lost+found below a pattern', async () => {
+    const path = await file('e.ndjson', ndjson(events(2)));
+    const lost = join(home, 'lost+found');
+    await mkdir(lost, 0);
+    await chmod(folder, 0o755);
+    await chmod(home, 0o755);
+    const found = await asNobody(() => expandFiles([join(home, '**/*.ndjson')], stores));
+    expect(found.map(({ name }) => name)).toEqual([path]);
+  });
 });
 
 /** Root may read everything: where the tests run as root, somebody else has to try. */
