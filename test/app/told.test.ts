@@ -136,6 +136,8 @@ test('a click on a figure shows the loads that it is the sum of, as the service 
   const parts = dialog.locator('tbody tr');
   await parts.first().waitFor();
   expect(await parts.count()).toBe(1);
+  // There is nothing to say beside the table, and no gap for it.
+  expect(await dialog.getByRole('status').count()).toBe(0);
   const body = { start_time: daysAgo(60), end_time: daysAgo(0), row: { campaign_id: 'boots' } };
   const { result } = (await (await service.post('/v1/campaigns/explain', 'plain', body)).json()) as {
     result: { parts: { load: string }[] };

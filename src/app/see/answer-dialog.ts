@@ -27,6 +27,7 @@ export function answerDialog(title: string) {
     if (asked !== turn) return;
     const [words, table] = 'failure' in answer ? [failureText(answer.failure)] : told(answer.result);
     said.textContent = words;
+    said.hidden = words === '';
     if (table) said.after(scrolling(table));
   };
   return { element, show };
