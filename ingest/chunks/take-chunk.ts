@@ -106,7 +106,7 @@ export async function takeChunk(
     multiLine ||= taken.multiLine;
     plainCells &&= taken.plainCells;
   } while (readAgain && bytes < most && (length !== undefined || rows < enoughRows));
-  // It may begin as it was and end as it is now.
+  // A file that was written to while it was read may begin as it was and end as it is now.
   if (held && readAgain && source.wasTouched?.()) await piecesAgain(file, readAgain, places).next();
   const content = hash.digest('hex');
   const pieces = async function* (): AsyncGenerator<Piece> {

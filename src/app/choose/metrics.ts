@@ -27,7 +27,7 @@ export class MetricsMenu {
     const order = [...state.metrics, ...all.filter((id) => !state.metrics.includes(id))];
     const focused = document.activeElement?.getAttribute('data-focus');
     this.list.replaceChildren(...order.map((metric) => this.line(state, metric)));
-    // The line was made again: the focus stays where it was, or in the line of a column that can move no further.
+    // The line was made again: the focus stays where it was, or goes to the check box of a column that can move no further.
     const place = (name: string) => this.list.querySelector<HTMLElement>(`[data-focus="${name}"]:enabled`);
     if (focused) (place(focused) ?? place(focused.replace(/-.*/, '-show')))?.focus();
   }
