@@ -7,7 +7,7 @@ import {
   requireUtf8,
   textEncodingOf,
 } from './first-bytes.ts';
-import { type Input, type InputReader, versionOf } from './input.ts';
+import type { Input, InputReader } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
 import { beginsWithArray, type RecordsPath, recordsOfArray, refuseObjectOfLines } from './json-records.ts';
 import { headBytes, piecesOf, readerOf } from './pieces.ts';
@@ -21,8 +21,6 @@ export interface ByteSource extends InputReader {
    * Only an input that has a size and holds its text as it is can do so.
    */
   readonly readAgain?: (target: Buffer, start: number) => Promise<number>;
-  /** With `readAgain`: whether the input may have been written to since it was opened. One that is gone was not. */
-  readonly wasTouched?: () => boolean;
   /** What its lines are in the input; `record` where they were made of the elements of an array. */
   readonly unit: 'line' | 'record';
 }
@@ -56,7 +54,6 @@ export async function openBytes(
   const named = (cause: unknown) => {
     throw fileError(input.name, cause);
   };
-  const version = versionOf(input);
   const raw = await input.readFrom(0, signal).catch(named);
   try {
     const opened = await openText(counted(raw, onBytes), compressionNamed(input), reading);
@@ -74,7 +71,7 @@ export async function openBytes(
       unit,
       ...(size !== undefined && {
         size,
-        wasTouched: () => ![version, undefined].includes(versionOf(input)),
+        ...(raw.wasTouched && { wasTouched: raw.wasTouched }),
         readAgain: (target, start) => input.readRange(target, start + bytesBefore).catch(named),
       }),
     };

@@ -28,6 +28,8 @@ export interface Input {
 export interface InputReader {
   /** How many bytes there are; absent where text is not to be read once more by ranges, but held until it is sent. */
   readonly size?: number;
+  /** Whether they may have been written to since the reader began. Absent: they were read at once, or cannot change. */
+  readonly wasTouched?: () => boolean;
   /** All of them, where they are in memory already. */
   readonly whole?: Buffer;
   /** Fills `target` from the start; returns the number of bytes written, 0 at the end. */

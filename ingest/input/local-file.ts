@@ -1,4 +1,4 @@
-import { constants, createReadStream, openSync, readFileSync, statSync } from 'node:fs';
+import { constants, createReadStream, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { basename } from 'node:path';
@@ -43,9 +43,16 @@ export class LocalFile implements Input {
       return readerOfBytes(whole, whole.length);
     }
     const handle = await open(this.name);
+    // Of what was opened: another file may have its name by now.
+    const written = () => {
+      const { mtimeNs, size } = fstatSync(handle.fd, { bigint: true });
+      return `${mtimeNs} ${size}`;
+    };
+    const before = written();
     let at = start;
     return {
       size: found.size - start,
+      wasTouched: () => written() !== before,
       read: async (target) => {
         signal?.throwIfAborted();
         const { bytesRead } = await handle.read(target, 0, Math.min(target.length, maxReadBytes), at);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -110,24 +110,31 @@ test.each([
   expect(await stored()).toMatchObject({ events: 0 });
 });
 
-test.each([
+const changed = (content: string) => content.replace('"quantity":0', '"quantity":1').repeat(2);
+
+test.each<[string, string, (file: string, content: string) => void]>([
+  ['overwritten', 'is not loaded', (file, content) => writeFileSync(file, changed(content))],
+  ['appended to', 'is loaded', (file, content) => writeFileSync(file, content.repeat(2))],
   [
-    'overwritten',
-    'is not loaded',
-    (content: string) => content.replace('"quantity":0', '"quantity":1').repeat(2),
+    'replaced by another file',
+    'is loaded',
+    (file, content) => {
+      writeFileSync(`${file}.new`, changed(content));
+      renameSync(`${file}.new`, file);
+    },
   ],
-  ['appended to', 'is loaded', (content: string) => content.repeat(2)],
-])('one of few pieces that is %s behind its first bytes %s', async (_, outcome, change) => {
+])('one of few pieces that is %s behind its first bytes %s', async (_, outcome, write) => {
   const content = `${kinds.ndjson().slice(0, 1_000_000)}\n`;
   const file = await loader.file('small.ndjson', content);
   let written = false;
   const loading = load(file, () => {
-    if (!written) writeFileSync(file, change(content));
+    if (!written) write(file, content);
     written = true;
   });
   if (outcome === 'is loaded') await loading;
   else await expect(loading).rejects.toThrow(`${file}: was changed while it was read`);
-  expect(await stored()).toMatchObject(outcome === 'is loaded' ? {} : { events: 0 });
+  const { events } = Object(await stored());
+  expect(events > 0).toBe(outcome === 'is loaded');
 });
 
 test.each<Kind>(['ndjson', 'csv'])('a receiver that reads slowly gets the same bytes: %s', async (kind) => {
