@@ -48,8 +48,8 @@ const rowsInMail = 10;
 /** More make a mail that servers refuse: 100,000 rows are some 10 MB of CSV, 5 of a workbook. */
 const mostRowsOfFile = 100_000;
 /**
- * For text and file of a mail in all, and for the look before it: a service lets one report take an hour at most. A mail under
- * way is waited for longer.
+ * For text and file of a mail in all, and as long again before, to find out whether its days are final: a service lets one report
+ * take an hour at most. `sendingMs` of schedules/mails.ts is longer.
  */
 const answerMs = 3_600_000;
 const weekMs = 7 * 86_400_000;

@@ -60,7 +60,7 @@ export class Sender {
   }
 
   /**
-   * One look: one mail after the other. The service of reports has two hours for each: one for the look whether its days
+   * Looks once, at one mail after the other. The service of reports has two hours for each: one to tell whether its days
    * are final, one for text and file (`answerMs` of report-service.ts).
    * @param again a schedule whose mails are sent once more where nobody knows whether they were sent, or the mail server
    * refused them; if an account made it, the questions of that account, too

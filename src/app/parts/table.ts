@@ -2,7 +2,7 @@ import { type Child, el } from './dom.ts';
 
 type Line = readonly Child[];
 
-/** A table of few rows, of which each line has its cells. */
+/** A table of few rows; each line is the list of its cells. */
 export function table(
   properties: { readonly 'aria-label'?: string; readonly class?: string },
   heads: readonly Line[],

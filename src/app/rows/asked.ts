@@ -20,7 +20,7 @@ interface Question {
   readonly signal?: AbortSignal;
 }
 
-/** The answer of the service, of which its head has come; or why there is none. */
+/** The answer of the service as soon as its head has come, or why it did not come. */
 export async function send(
   url: string,
   { key, onEnd }: Asking,

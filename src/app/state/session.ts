@@ -20,7 +20,7 @@ export interface Session {
   readonly clock?: Clock;
 }
 
-/** One whose page is open. */
+/** A session whose page is open. */
 export interface Opened extends Session {
   /** To be called when the service takes its key no more. */
   readonly onEnd: () => void;
