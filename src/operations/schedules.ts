@@ -4,7 +4,7 @@ import { reportTimezone } from '../../ingest/load/report-timezone.ts';
 import { issueToken, listTokens, revokeTokens } from '../accounts/tokens.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { newSchedule, scheduleOf } from '../schedules/new-schedule.ts';
-import { listSchedules, type Schedule, storeSchedule, tokenLabel } from '../schedules/schedules.ts';
+import { isSame, listSchedules, type Schedule, storeSchedule, tokenLabel } from '../schedules/schedules.ts';
 import { listed, tellSchedules } from '../schedules/told.ts';
 import { chosen, created, turned, turnedTo } from '../schedules/turned.ts';
 import type { Context, Operation } from './operation.ts';
@@ -22,6 +22,8 @@ export const createSchedule: Operation<typeof ofNewSchedule, z.infer<typeof crea
   changes: 'something',
   async run({ store }, { account, ...given }) {
     const schedule = scheduleOf(given, { account, madeBy: '' });
+    const made = (await listSchedules(store)).find(isSame(schedule));
+    if (made) return { id: made.id };
     const [family] = schedule.report.split('/');
     // Its text is kept nowhere: what opens the report are links that it makes.
     const { id: token } = await issueToken(store, { account, family, label: tokenLabel(schedule) });

@@ -1,10 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { listTokens } from '../accounts/tokens.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { type newSchedule, scheduleOf } from './new-schedule.ts';
-import { listSchedules, type Schedule, type StoredSchedule, storeSchedule } from './schedules.ts';
+import { isSame, listSchedules, type Schedule, type StoredSchedule, storeSchedule } from './schedules.ts';
 import { ownListed, tellSchedules } from './told.ts';
 import { turned, type turnedTo } from './turned.ts';
 
@@ -56,10 +55,8 @@ export class OwnSchedules {
     return this.#change(async (write) => {
       const schedule = { ...made, token: await this.#lasting(owner) };
       const listOwn = async () => (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
-      const isSame = (each: Schedule) =>
-        isDeepStrictEqual(each, { ...schedule, id: each.id, since: each.since });
       const own = await listOwn();
-      if (!own.some(isSame)) {
+      if (!own.some(isSame(made))) {
         if (own.length >= mostSchedules)
           throw new InvalidRequest(
             undefined,
@@ -71,7 +68,7 @@ export class OwnSchedules {
       }
       // Another process may have made one at the same moment: whichever looks last sees both. The other may have answered with the
       // id of the one that is removed.
-      const [first = schedule, ...more] = (await listOwn()).filter(isSame);
+      const [first = schedule, ...more] = (await listOwn()).filter(isSame(made));
       for (const each of more) await write({ ...each, state: 'removed' });
       return { id: first.id };
     });

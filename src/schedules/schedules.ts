@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { issueToken, listTokens, type StoredToken } from '../accounts/tokens.ts';
 import { versionAfter } from '../accounts/versions.ts';
@@ -33,6 +34,12 @@ export interface Schedule {
 
 /** A schedule that may have been removed. */
 export type StoredSchedule = Omit<Schedule, 'state'> & { readonly state: Schedule['state'] | 'removed' };
+
+/** Whether schedules send the same to the same recipients for the same maker: whoever got no answer asks for one again. */
+export const isSame =
+  ({ id: _, since: __, ...made }: Omit<Schedule, 'token'>) =>
+  ({ id, since, token, ...each }: Schedule): boolean =>
+    isDeepStrictEqual(each, made);
 
 /** A removal has this version, so that no other change comes after it, whatever the clock of that change says. */
 const lastVersion = '2200-01-01 00:00:00';

@@ -65,6 +65,22 @@ test.each([
   expect(await list()).toEqual([]);
 });
 
+test('a schedule that is created again is there once', async () => {
+  const create = async (...more: string[]) => {
+    const args = ['campaigns', 'anna@example.com', '--every', 'day', ...more];
+    const { code, stdout } = await run('schedule', 'create', 'again', ...args);
+    expect(code).toBe(0);
+    return stdout.trim();
+  };
+  const first = await create();
+  expect(await create()).toBe(first);
+  const other = await create('--at', '07:00');
+  await run('schedule', 'remove', first);
+  const anew = await create();
+  expect(new Set([first, other, anew]).size).toBe(3);
+  for (const id of [other, anew]) await run('schedule', 'remove', id);
+});
+
 test('a sender that is killed after it has taken a mail leaves it unknown; nobody sends it again but by hand', async () => {
   const created = await run(
     'schedule',
