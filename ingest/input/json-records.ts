@@ -26,7 +26,7 @@ for (const byte of [quote, openArray, closeArray, openObject, closeObject, comma
 /**
  * The elements of an array as NDJSON, one on each line and as they are written, with the blanks around them: the n-th line is the n-th element, whatever it
  * is. Line ends within an element become tabs, which mean as little between values and are as forbidden in strings. With
- * a path there may be several answers, one after another. The pieces are changed in place.
+ * a path there may be several answers, one after another or as the elements of an array. The pieces are changed in place.
  * @throws {InputError} without the file's name, where the text ends too early, goes on behind its end, or has no such array;
  * what came before may have been passed on then
  */
@@ -44,6 +44,8 @@ class ArrayCutter {
   /** Between texts, looking for the array, in it, or behind it. */
   #place: 'between' | 'before' | 'records' | 'behind' = 'between';
   #texts = 0;
+  /** The answers are the elements of an array, which is open, or has been closed. */
+  #list: 'none' | 'open' | 'closed' = 'none';
   #records = 0;
   /** Containers that are open; in the array, those of the element. */
   #depth = 0;
@@ -109,7 +111,7 @@ class ArrayCutter {
 
   /** @throws {InputError} where the text is not whole */
   end(): void {
-    if (this.#place === 'between') return;
+    if (this.#place === 'between' && this.#list !== 'open') return;
     throw new InputError(
       `the JSON ends too early${this.#records > 0 ? `, behind or within record ${this.#records}` : ''}: the file is truncated`,
     );
@@ -155,7 +157,16 @@ class ArrayCutter {
   }
 
   #beginText(byte: number): void {
-    if (this.#texts++ > 0 && (this.#path.length === 0 || byte !== openObject)) {
+    if (this.#path.length > 0 && this.#texts === 0 && this.#list === 'none' && byte === openArray) {
+      this.#list = 'open';
+      return;
+    }
+    if (this.#list === 'open' && byte === closeArray) {
+      this.#list = 'closed';
+      return;
+    }
+    if (this.#list === 'open' && byte === comma && this.#texts > 0) return;
+    if (this.#list === 'closed' || (this.#texts++ > 0 && (this.#path.length === 0 || byte !== openObject))) {
       throw new InputError(`more follows behind the end of the JSON, after record ${this.#records}`);
     }
     if (this.#path.length === 0) {
@@ -163,9 +174,8 @@ class ArrayCutter {
       return;
     }
     if (byte !== openObject) {
-      throw new InputError(
-        `records ${this.#path.join('.')}: the file is ${byte === openArray ? 'an array itself; leave it out' : 'no JSON object'}`,
-      );
+      const what = this.#list === 'none' ? 'the file is' : 'an element of the array is';
+      throw new InputError(`records ${this.#path.join('.')}: ${what} no JSON object`);
     }
     [this.#place, this.#depth, this.#found, this.#names, this.#name] = ['before', 1, 0, [], 'next'];
   }
@@ -222,7 +232,8 @@ class ArrayCutter {
 
   #notFound(what: string): InputError {
     const names = this.#names.length > 0 ? `; the members there are ${this.#names.join(', ')}` : '';
-    return new InputError(`records ${this.#path.join('.')}: ${what}${names}`);
+    const hint = this.#list === 'none' ? '' : '. If the elements of the array are the records, leave it out';
+    return new InputError(`records ${this.#path.join('.')}: ${what}${names}${hint}`);
   }
 
   #emptyElement(): InputError {

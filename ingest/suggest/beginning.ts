@@ -6,8 +6,10 @@ import { openBytes, type TextReading } from '../input/byte-source.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
+import { membersOf } from '../input/json-records.ts';
 import { headBytes } from '../input/pieces.ts';
 import { dateShape } from './dates.ts';
+import { areNumbers } from './numbers.ts';
 
 /** Members of a mapping that say how a file is written. */
 export interface Layout {
@@ -185,12 +187,14 @@ function namesColumns(cells: readonly string[] = []): boolean {
 }
 
 async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Found> {
-  const path = pathToRecords(text);
-  const ndjson = path === undefined ? text : await headOf(input, { ...reading, records: path });
-  const lines = ndjson
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .slice(0, mostRecords);
+  let path = pathToRecords(text);
+  const linesAt = async (records: string[]) => linesOf(await headOf(input, { ...reading, records }));
+  let lines = path === undefined ? linesOf(text) : await linesAt(path);
+  const answers = path?.length === 0 ? answersIn(lines[0] ?? '') : undefined;
+  if (answers !== undefined) {
+    path = [answers];
+    lines = await linesAt(path);
+  }
   const all = [...new Set(lines.flatMap(namesIn))].slice(0, mostColumns);
   const names = all.filter((name) => !all.some((inner) => inner.startsWith(`${name}.`)));
   if (names.length === 0) throw new InputError(`${input.name}: there is no record in it`);
@@ -206,6 +210,29 @@ async function jsonOf(input: Input, text: string, reading: TextReading): Promise
   const layout = path && path.length > 0 ? { records: path.join('.') } : {};
   const sample = firstLines(input, lines, sampleRecords);
   return { columns: names, rows, layout, sample };
+}
+
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .slice(0, mostRecords);
+
+/**
+ * The array of records in an element that is itself an answer of an API: no figure stands beside it, or it is cut off because
+ * there are so many.
+ */
+function answersIn(element: string): string | undefined {
+  const { names, arrays } = membersOf(Buffer.from(element));
+  const [array, ...more] = arrays;
+  if (array === undefined || more.length > 0) return undefined;
+  let answer: unknown;
+  try {
+    answer = JSON.parse(element);
+  } catch {
+    return array;
+  }
+  return names.some((name) => areNumbers([textAt(answer, name)])) ? undefined : array;
 }
 
 /** Strings, names and brackets of a JSON text. One that is not closed ends with the text, so no character is looked at twice. */

@@ -186,12 +186,13 @@ export function dateShape(
 export function areFirstDays(values: readonly string[]): boolean {
   const texts = [...new Set(values)].filter((text) => /\d/.test(text));
   const hasClock = texts.some((text) => /[1-9]/.test(/[T ](\d{1,2}(?::\d{2}){1,2})/.exec(text)?.[1] ?? ''));
-  const days = hasClock ? [] : daysOf(texts);
+  const mayBeYears = texts.some((text) => writingOf(text)?.format.includes('%y')) && mayBeginWithYear(texts);
+  const days = hasClock || mayBeYears ? [] : daysOf(texts);
   const onOne = (part: (day: Date) => number) => new Set(days.map(part)).size === 1;
   return days.length >= 3 && (onOne((day) => day.getUTCDay()) || onOne((day) => day.getUTCDate()));
 }
 
-const numberedDay = /^(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d).*/;
+const numberedDay = /^(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d).*/;
 
 /** The days that texts begin with, but those that may be day or month first. */
 function daysOf(texts: readonly string[]): Date[] {

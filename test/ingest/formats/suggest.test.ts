@@ -121,6 +121,30 @@ describe('a file of no known platform', () => {
         expressions: { spend: '{cost_micros} / 1000000' },
       },
     ],
+    'answers in an array': [
+      'stream.json',
+      '[{"results": [{"day": "2026-09-01", "campaign": {"id": 7}, "impressions": 3}], "mask": "day"}, {"results": []}]',
+      {
+        ...{ records: 'results', fill_in: account },
+        map: { event_time: 'day', campaign_id: 'campaign.id', impressions: 'impressions' },
+      },
+    ],
+    'a large answer in an array': [
+      'stream.json',
+      `[{"results": [${'{"day": "2026-09-01", "campaign": {"id": 7}, "impressions": 3},\n'.repeat(10_000)}`,
+      {
+        ...{ records: 'results', fill_in: account },
+        map: { event_time: 'day', campaign_id: 'campaign.id', impressions: 'impressions' },
+      },
+    ],
+    'records with an array of their own': [
+      'records.json',
+      '[{"actions": [{"type": "view", "n": 4}], "day": "2026-09-01", "campaign": {"id": 7}, "impressions": 3}]',
+      {
+        fill_in: account,
+        map: { event_time: 'day', campaign_id: 'campaign.id', impressions: 'impressions' },
+      },
+    ],
     'fields by their own names': [
       'own.ndjson',
       '{"event_time":"2026-09-01T10:00:00Z","publisher_id":"p","ad_unit_id":"u","impressions":1,"revenue":"2"}\n',
@@ -194,6 +218,8 @@ describe('a file of no known platform', () => {
     ['segments.month', '2026-10-01', 'a record of segments.month may be of several days'],
     ['Date', ['2026-10-05', '2026-10-12', '2026-10-19'], 'a record of Date may be of several days'],
     ['Date', ['01.08.2026', '01.09.2026', '01.10.2026'], 'a record of Date may be of several days'],
+    ['Date', ['26.09.07', '26.09.08', '26.09.09'], '26.09.07 in Date may begin or end with the year'],
+    ['Date', ['07.09.26', '14.09.26', '21.09.26'], 'a record of Date may be of several days'],
     ['Date', ['07/09/2026', '14/09/2026', '21/09/2026'], 'a record of Date may be of several days'],
     ['Quartal', '01.10.2026', "give it in expressions toDate(parseDateTimeOrNull({Quartal}, '%e.%c.%Y'))"],
   ])('a report whose records are of several days asks for the day: %s', async (columns, days, question) => {

@@ -110,7 +110,13 @@ describe('what is not whole is refused', () => {
     ['{"paging":{"data":[]},"rows":[{"a":1}]}', 'there is no data; the members there are paging, rows'],
     ['{"data":{"rows":[]}}', 'data is no array; the members there are data'],
     ['{"data":"[]"}', 'data is no array'],
-    ['[{"data":[]}]', 'the file is an array itself'],
+    ['[{"data":[{"a":1}]}', early],
+    ['[{"data":[{"a":1}]}]]', 'more follows'],
+    ['[{"data":[{"a":1}]}]{"data":[]}', 'more follows'],
+    ['[{"data":[]},7]', 'more follows'],
+    ['[7]', 'an element of the array is no JSON object'],
+    ['[[{"data":[]}]]', 'an element of the array is no JSON object'],
+    ['[{"a":1}]', 'If the elements of the array are the records, leave it out'],
     ['7', 'the file is no JSON object'],
     ['{"data":[]} x', 'more follows'],
     ['{"data":[{"a":1}],"next":{"data":1},"data":[]}', 'records data: data appears twice in one object'],
@@ -138,4 +144,10 @@ test('the same name elsewhere is another member', async () => {
 test('answers one after another are pages of one file', async () => {
   const pages = '{"data":[{"a":1},{"a":2}],"next":"[x"}\n{"next":null,"d\\u0061ta":[{"a":3}]}\n';
   expect(await linesOf(pages, ['data'])).toEqual(['{"a":1}', '{"a":2}', '{"a":3}']);
+});
+
+test('answers in an array are pages, too', async () => {
+  const pages = '[{"data":[{"a":1},{"a":2}],"mask":"data,a"},\n {"data":[]},{"data":[{"a":3}]}]\n';
+  expect(await linesOf(pages, ['data'])).toEqual(['{"a":1}', '{"a":2}', '{"a":3}']);
+  expect(await linesOf('[]', ['data'])).toEqual([]);
 });
