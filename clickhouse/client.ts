@@ -18,12 +18,13 @@ export interface Address extends Server {
 export type Store = ClickHouseClient & { readonly address: Address };
 
 /**
- * What every statement on a cluster relies on; without Distributed tables these settings change nothing. An insert
- * has reached every shard when it returns, a missing shard is an error and never a shorter answer, subqueries see
+ * What every statement relies on; all but the first matter on a cluster alone. An insert
+ * is stored when it returns, on every shard, a missing shard is an error and never a shorter answer, subqueries see
  * all shards, and no shard is skipped unless a statement asks for it. All nodes read from the same replica of a
  * shard, the first that is up: the other replicas may not have the latest writes yet.
  */
 const clusterSettings: ClickHouseSettings = {
+  async_insert: 0,
   distributed_foreground_insert: 1,
   skip_unavailable_shards: 0,
   distributed_product_mode: 'global',
@@ -33,6 +34,31 @@ const clusterSettings: ClickHouseSettings = {
   load_balancing: 'in_order',
   prefer_localhost_replica: 0,
 };
+
+/**
+ * What a server's profiles may say otherwise, of all its users or of one, and then an answer would be cut off, or have more than it
+ * should, without a word: 300,000 rows became 20,000 by `result_overflow_mode`, and five by `limit`.
+ */
+export const exactAnswers = {
+  limit: '0',
+  offset: '0',
+  result_overflow_mode: 'throw',
+  read_overflow_mode: 'throw',
+  read_overflow_mode_leaf: 'throw',
+  timeout_overflow_mode: 'throw',
+  timeout_overflow_mode_leaf: 'throw',
+  group_by_overflow_mode: 'throw',
+  sort_overflow_mode: 'throw',
+  distinct_overflow_mode: 'throw',
+  set_overflow_mode: 'throw',
+  join_overflow_mode: 'throw',
+  transfer_overflow_mode: 'throw',
+  extremes: 0,
+  use_query_cache: 0,
+  enable_parallel_replicas: 0,
+  aggregate_functions_null_for_empty: 0,
+  empty_result_for_aggregation_by_empty_set: 0,
+} as const satisfies ClickHouseSettings;
 
 /**
  * For statements that go on without the shards that are away. A frozen server accepts connections and never answers: by
@@ -89,6 +115,7 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
     // Failures are thrown and reported by the caller; the client must not print them as well.
     log: { level: 127 },
     clickhouse_settings: {
+      ...exactAnswers,
       ...clusterSettings,
       ...dropsAreMeant,
       ...(options.unlogged && { log_queries: 0 }),

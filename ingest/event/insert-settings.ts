@@ -15,7 +15,6 @@ export function insertSettings(token: string, loads: readonly string[] = []): Cl
     deduplicate_insert_select: 'force_enable',
     deduplicate_blocks_in_dependent_materialized_views: 1,
     materialized_views_ignore_errors: 0,
-    async_insert: 0,
     wait_end_of_query: 1,
     // The chunks in flight keep the cores busy; cutting each of them for several readers costs a fifth more.
     input_format_parallel_parsing: 0,

@@ -112,7 +112,6 @@ export function comparisons({
 const settingsOf = (timeoutSeconds: number) => ({
   ...schedulingSettings(false, timeoutSeconds),
   max_result_bytes: maxSideBytes,
-  result_overflow_mode: 'throw',
   // What fails says why, instead of breaking off.
   wait_end_of_query: 1,
 });

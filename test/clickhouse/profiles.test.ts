@@ -1,0 +1,94 @@
+import { buffer } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { connect, select } from '../../clickhouse/client.ts';
+import { Reader } from '../../clickhouse/reader.ts';
+import { reportFormats } from '../../src/report/formats.ts';
+import { useCluster } from '../support/cluster.ts';
+import { addressOf } from '../support/store.ts';
+
+const many = 'SELECT number FROM numbers(200000)';
+const refused = /TOO_MANY_ROWS|SET_SIZE_LIMIT|TOO_SLOW|TIMEOUT|limit for|Limit for/i;
+
+/** What a profile says, a statement that it would change, and how many rows that has; absent: it is refused. */
+const cases: readonly (readonly [profile: Record<string, string>, query: string, rows?: number])[] = [
+  [{ limit: '5' }, many, 200_000],
+  [{ offset: '5' }, many, 200_000],
+  [{ max_result_rows: '10', result_overflow_mode: 'break' }, many],
+  [{ max_result_bytes: '10', result_overflow_mode: 'break' }, many],
+  [{ max_rows_to_read: '10', read_overflow_mode: 'break' }, many],
+  [{ max_rows_to_read_leaf: '10', read_overflow_mode_leaf: 'break' }, many],
+  [
+    { max_rows_to_group_by: '10', group_by_overflow_mode: 'any' },
+    `SELECT DISTINCT number FROM (${many} GROUP BY number)`,
+  ],
+  [{ max_rows_to_sort: '10', sort_overflow_mode: 'break' }, `${many} ORDER BY number % 7`],
+  [{ max_rows_in_distinct: '10', distinct_overflow_mode: 'break' }, `SELECT DISTINCT number FROM (${many})`],
+  [{ max_rows_in_set: '10', set_overflow_mode: 'break' }, `${many} WHERE number IN (${many})`],
+  [
+    { max_rows_in_join: '10', join_overflow_mode: 'break' },
+    `SELECT a.number FROM (${many}) AS a JOIN (${many}) AS b USING number`,
+  ],
+  [
+    { max_execution_time: '0.01', timeout_overflow_mode: 'break' },
+    'SELECT count(), sleepEachRow(0.001) AS slept FROM numbers(1000) GROUP BY slept',
+  ],
+  [
+    { aggregate_functions_null_for_empty: '1' },
+    'SELECT 1 FROM (SELECT sum(number) AS s FROM numbers(0)) WHERE s = 0',
+    1,
+  ],
+  [{ empty_result_for_aggregation_by_empty_set: '1' }, 'SELECT count() FROM numbers(0)', 1],
+];
+
+const tags = (settings: Record<string, string>) =>
+  Object.entries(settings)
+    .map(([name, value]) => `<${name}>${value}</${name}>`)
+    .join('');
+const users = [
+  ...cases.map(([profile]) => profile),
+  { extremes: '1', format_csv_delimiter: ';', output_format_csv_crlf_end_of_line: '1' },
+];
+const server = useCluster(1, {
+  more: `<profiles>${users.map((profile, n) => `<of${n}>${tags(profile)}</of${n}>`).join('')}</profiles>
+    <users>${users.map((_, n) => `<user${n}><password>x</password><networks><ip>::/0</ip></networks><profile>of${n}</profile><quota>default</quota></user${n}>`).join('')}</users>
+    <http_handlers replace="replace"><defaults/></http_handlers>`,
+});
+
+function addressAs(n: number) {
+  const [node] = server.nodes;
+  if (!node) throw new Error('there is one node');
+  return { ...addressOf(node, 'default'), user: `user${n}`, password: 'x' };
+}
+
+test.each(cases.map((each, n) => [each[0], n, ...each.slice(1)] as const))(
+  'no answer is cut off by a profile with %j',
+  async (_, n, query, rows) => {
+    const store = connect(addressAs(n));
+    const reader = new Reader(addressAs(n), 60_000);
+    const asked = [
+      () => select(store, String(query)),
+      () => reader.rows({ query: String(query), params: {}, settings: {} }),
+    ];
+    try {
+      for (const ask of asked) {
+        if (rows === undefined) await expect(ask()).rejects.toThrow(refused);
+        else expect(await ask()).toHaveLength(Number(rows));
+      }
+    } finally {
+      reader.close();
+      await store.close();
+    }
+  },
+);
+
+test('a file has the same cells and no other rows whatever a profile says of them', async () => {
+  const reader = new Reader(addressAs(cases.length), 60_000);
+  const { clickhouse, settings } = reportFormats.csv;
+  try {
+    const query = `SELECT number AS a, number AS b FROM numbers(2) FORMAT ${clickhouse}`;
+    const answer = await reader.stream({ query, params: {}, settings });
+    expect((await buffer(answer)).toString()).toBe('"a","b"\n0,0\n1,1\n');
+  } finally {
+    reader.close();
+  }
+});
