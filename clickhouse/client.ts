@@ -36,10 +36,13 @@ const clusterSettings: ClickHouseSettings = {
 };
 
 /**
- * What a server's profiles may say otherwise, of all its users or of one, and then an answer would be cut off, or have more than it
- * should, without a word: 300,000 rows became 20,000 by `result_overflow_mode`, and five by `limit`.
+ * What a server's profiles may say otherwise, of all its users or of one. Then answers would be cut off, or have more than they
+ * should, without a word (60,000 rows became 4,000 by `result_overflow_mode`, and five by `limit`), or expressions of mappings would fail.
  */
 export const exactAnswers = {
+  // What an older one stands for is taken back.
+  compatibility: '',
+  enable_analyzer: 1,
   limit: '0',
   offset: '0',
   result_overflow_mode: 'throw',
@@ -56,6 +59,8 @@ export const exactAnswers = {
   extremes: 0,
   use_query_cache: 0,
   enable_parallel_replicas: 0,
+  format_csv_delimiter: ',',
+  output_format_csv_crlf_end_of_line: 0,
   aggregate_functions_null_for_empty: 0,
   empty_result_for_aggregation_by_empty_set: 0,
 } as const satisfies ClickHouseSettings;

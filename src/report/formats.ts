@@ -50,11 +50,7 @@ export const reportFormats = {
     description: 'RFC 4180: a line with the names of the row fields, then one row a line; text is quoted.',
     extension: 'csv',
     clickhouse: 'CSVWithNames',
-    settings: {
-      output_format_decimal_trailing_zeros: 0,
-      format_csv_delimiter: ',',
-      output_format_csv_crlf_end_of_line: 0,
-    },
+    settings: { output_format_decimal_trailing_zeros: 0 },
   },
   arrow: {
     mediaType: 'application/vnd.apache.arrow.stream',

@@ -37,6 +37,8 @@ const cases: readonly (readonly [profile: Record<string, string>, query: string,
     'SELECT 1 FROM (SELECT sum(number) AS s FROM numbers(0)) WHERE s = 0',
     1,
   ],
+  [{ compatibility: '23.8' }, 'EXPLAIN QUERY TREE SELECT 1', 8],
+  [{ enable_analyzer: '0' }, 'EXPLAIN QUERY TREE SELECT 1', 8],
   [{ empty_result_for_aggregation_by_empty_set: '1' }, 'SELECT count() FROM numbers(0)', 1],
 ];
 
