@@ -22,7 +22,7 @@ import { type Status, statuses } from '../reconcile/model/about.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
 import type { Reconciled } from '../reconcile/reconcile.ts';
 import { compileRows, compileTable, countRows, type RowCounts, type RowsAsked } from '../reconcile/rows.ts';
-import { compareReport, readTheirFile, suggestedMapping, withoutOwners } from '../reconcile/their-file.ts';
+import { compareReport, readTheirFile, suggestedMapping, withConstants } from '../reconcile/their-file.ts';
 import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';
 import { allShardsOf } from '../report/all-shards.ts';
@@ -117,9 +117,9 @@ async function theirReport(store: Store, reader: Reader, input: Input, flags: Re
     content: JSON.stringify(suggestion.mapping),
   };
   const mapping = { ...flags, ...(content && { mapping: content }) };
-  const owners = Object.values(catalog.families).map(({ owner }) => `${owner}=${account}`);
+  const owners = Object.values(catalog.families).map(({ owner }) => [owner, account]);
   const { sources } = await readMapping({
-    ...{ ...mapping, set: [...withoutOwners(catalog, flags), ...owners] },
+    ...withConstants(mapping, Object.fromEntries(owners)),
     ignoreUnknown: true,
   });
   const family =

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { familyOf } from '../../catalog/breakdowns.ts';
-import type { Catalog } from '../../catalog/catalog.ts';
+import type { Catalog, Family } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import type { Reads } from '../../clickhouse/reader.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
@@ -58,8 +58,11 @@ export async function readTheirFile(
   { input, format, mapping, part = {}, maxBytes, signal }: TheirFile,
   warn: (text: string) => void = () => {},
 ): Promise<TheirReport> {
-  const set = [...withoutOwners(catalog, mapping), `${familyOf(catalog, family).owner}=${account}`];
-  const spec = await readMapping({ ...mapping, set, ignoreUnknown: true });
+  const whose = Object.fromEntries([
+    ...othersFields(catalog, family).map((field) => [field, '']),
+    [familyOf(catalog, family).owner, account],
+  ]);
+  const spec = await readMapping({ ...withConstants(mapping, whose), ignoreUnknown: true });
   const valid = await validateMapping(store, spec, signal);
   const report = await readTheirs(reader, catalog, family, {
     input,
@@ -83,10 +86,26 @@ export async function readTheirFile(
   return report;
 }
 
-/** The constants of a mapping but for accounts. */
-export function withoutOwners(catalog: Catalog, { set = [] }: MappingFlags): string[] {
-  const owners = Object.values(catalog.families).map(({ owner }) => owner);
-  return set.filter((each) => !owners.some((owner) => each.startsWith(`${owner}=`)));
+/** The same mapping with these values of fields, whatever it says of them. */
+export function withConstants(
+  { map = [], set = [], ...mapping }: MappingFlags,
+  values: Readonly<Record<string, string>>,
+): MappingFlags {
+  const isOther = (given: string) => !Object.hasOwn(values, given.split('=', 1).join());
+  const constants = Object.entries(values).map(([field, value]) => `${field}=${value}`);
+  return { ...mapping, map: map.filter(isOther), set: [...set.filter(isOther), ...constants] };
+}
+
+/** Fields by which a record belongs to another family: a report may name the other side of each placement. */
+function othersFields(catalog: Catalog, family: string): string[] {
+  const fieldsOf = ({ owner, entity, dimensions }: Family) => [
+    owner,
+    ...[entity, ...dimensions].flatMap((name) => catalog.dimensions[name]?.key ?? []),
+  ];
+  const own = fieldsOf(familyOf(catalog, family));
+  return Object.values(catalog.families)
+    .flatMap(fieldsOf)
+    .filter((field) => !own.includes(field));
 }
 
 /** What is compared of their report; without it what is there. */

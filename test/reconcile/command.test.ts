@@ -120,6 +120,18 @@ test('columns that tell what they are need no mapping, and records that cannot b
   expect((await run(['reconcile', guessed, '--account', 'acme'])).stdout).toContain('Both sides are equal.');
 });
 
+test('a report that names both sides of its placements is compared by the side of the account', async () => {
+  const path = await file(
+    'both.csv',
+    'date,publisher_id,ad_unit_id,site_id,campaign_id,impressions\n2026-03-01,p,u,s,c1,1000\n2026-03-01,p,u,s,c2,500\n',
+  );
+  const args = ['reconcile', path, '--account', 'acme', '--figures', 'impressions'];
+  for (const flags of [[], ['--map', 'event_time=date', '--map', 'advertiser_id=publisher_id']]) {
+    const { stdout, stderr } = await run([...args, ...flags]);
+    expect(stdout, stderr).toContain('2 equal, 0 within');
+  }
+});
+
 test.each([
   [
     ['--account', 'acme', '--figures', 'clicks'],

@@ -1,6 +1,5 @@
 import type { Handler } from 'hono';
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
-import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { historyTables, requireWhole, tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { lacksMemory } from '../../../clickhouse/retry.ts';
@@ -148,7 +147,7 @@ async function compared(
 
 /**
  * How the file is read: as its columns suggest, and as the request names them. What the suggestion would ask a person for is left
- * out, where a report can be compared without it; so is what belongs to the other side of a placement.
+ * out, where a report can be compared without it.
  */
 async function mappingOf(
   { catalog, family }: Whose,
@@ -157,7 +156,7 @@ async function mappingOf(
 ): Promise<object> {
   const suggestion = await suggestedMapping({ input }, { columns });
   const { fill_in = {}, ...mapping } = suggestion?.mapping ?? { map: columns };
-  const { map = {}, set = {}, expressions = {}, ...rest } = mapping;
+  const { map = {}, set = {}, expressions = {} } = mapping;
   const figures = Object.values(familyOf(catalog, family).measures).map(({ sumOf }): string => sumOf);
   // A figure whose column is known would be missing without a word.
   const doubtful = suggestion?.doubtful.filter((field) => figures.includes(field)) ?? [];
@@ -174,28 +173,7 @@ async function mappingOf(
       isDoubtful ? {} : { field: `columns.${field}` },
     );
   }
-  const foreign = othersFields(catalog, family);
-  const own = (fields: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(fields).filter(([field]) => !foreign.includes(field)));
-  return {
-    ...rest,
-    map: own(map),
-    set: { ...own(set), ...Object.fromEntries(foreign.map((field) => [field, ''])) },
-    expressions: own(expressions),
-    ...(timezone !== undefined && { timezone }),
-  };
-}
-
-/** Fields by which a record belongs to another family. */
-function othersFields(catalog: Catalog, family: string): string[] {
-  const fieldsOf = ({ owner, entity, dimensions }: Family) => [
-    owner,
-    ...[entity, ...dimensions].flatMap((name) => catalog.dimensions[name]?.key ?? []),
-  ];
-  const own = fieldsOf(familyOf(catalog, family));
-  return Object.values(catalog.families)
-    .flatMap(fieldsOf)
-    .filter((field) => !own.includes(field));
+  return { ...mapping, ...(timezone !== undefined && { timezone }) };
 }
 
 function asProblem(error: unknown, { columns }: ComparisonAsked): unknown {
