@@ -156,6 +156,8 @@ test('commands, and a program in Python, check what the service says, by the key
   const env = { ...environmentOf(db.address), SIGNING_KEY_FILE: fileOf('key.pem', pem) };
   const late = await runCommand(['close', `${account}-2`, '2026-03'], env);
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('has no rows in 2026-03') });
+  const unnamed = await runCommand(['close', '', '2026-03'], env);
+  expect(unnamed).toMatchObject({ code: 2, stderr: expect.stringContaining('account must have 1 to 128') });
   const printed = await runCommand(['closes', 'manifest', revision], env);
   expect(printed).toMatchObject({ code: 0, stdout: manifest.toString() });
 

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { monthNamed } from '../../close/month.ts';
 import { closedRows, closeMonths, closes, manifest } from '../../operations/closes.ts';
-import { accountId, usage } from '../command/arguments.ts';
+import { usage } from '../command/arguments.ts';
 import { config, counted, line, print, say } from '../command/command.ts';
 import { addList, addOperation, operate, printRows } from '../operations/operate.ts';
 import { addCheckManifest } from './check-manifest.ts';
@@ -40,12 +39,10 @@ async function close(
   what: readonly string[],
   { all = false, anyway = false, json }: CloseFlags,
 ): Promise<void> {
-  const month = what.at(-1) ?? '';
   if (what.length !== (all ? 1 : 2)) {
     throw usage(all ? '--all takes the month alone' : 'give an account and a month, or --all and a month');
   }
-  if (monthNamed(month) === undefined) throw usage(`${month} is no month: give one as yyyy-mm`);
-  const account = all ? undefined : accountId(what[0] ?? '');
+  const [month, account] = what.toReversed();
   await operate(closeMonths, { month, account, all, anyway }, ({ closed, unready }) => {
     if (json) print(JSON.stringify(closed));
     else {
