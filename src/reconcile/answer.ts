@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { mostRows } from './limits.ts';
-import { type About, type CauseName, statuses } from './model/about.ts';
+import { type About, type CauseName, causes, statuses } from './model/about.ts';
 import { keyOf, measuresOf } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
 import { compileRows, countRows, type RowsAsked } from './rows.ts';
@@ -38,18 +38,6 @@ export async function answerOf(
   };
   return `${JSON.stringify(head).slice(0, -1)},"differences":${list.trim() || '[]'}}`;
 }
-
-const causes = {
-  time_zone: 'their days are those of another time zone',
-  missing_day: 'one side has nothing of a day',
-  doubled_day: 'their report has a day twice',
-  other_name: 'a campaign or ad unit is called otherwise in their report',
-  missing_load: 'their report lacks a load of ours',
-  doubled_load: 'their report has a load of ours twice',
-  corrections: 'their report lacks what was loaded after a moment',
-  late_conversions: 'their report lacks conversions that were loaded after a moment',
-  rounding: 'their report rounds figures',
-} as const satisfies Record<CauseName, string>;
 
 const amount = z.string().describe('A decimal with all its digits.');
 const told = z.strictObject({

@@ -1,36 +1,15 @@
-import type { About, CauseName } from './model/about.ts';
 import { usedMeasures } from './model/sides.ts';
 import type { Explained, Gap, Reconciled } from './reconcile.ts';
 
-/** How a gap is told: amounts are text with all digits, and `total` is the sum of the differences without signs. */
-export interface ToldAmount {
-  readonly net: string;
-  readonly total: string;
-}
-
 /** What a reconciliation came to, without its rows. */
-export interface Verdict {
-  readonly account: string;
-  readonly family: string;
-  readonly from: string;
-  readonly to: string;
-  readonly figures: Readonly<
-    Record<string, { ours: string; theirs: string; gap: ToldAmount; unexplained: ToldAmount }>
-  >;
-  readonly explained: readonly {
-    cause: CauseName;
-    what: string;
-    about: About;
-    figures: Readonly<Record<string, ToldAmount>>;
-  }[];
-  readonly untried: readonly string[];
-}
+export type Verdict = ReturnType<typeof verdictOf>;
 
-export function verdictOf(reconciled: Reconciled): Verdict {
+export function verdictOf(reconciled: Reconciled) {
   const { compared, ours, theirs, gap, explained, unexplained, untried } = reconciled;
   const { account, family, first: from, last: to } = compared;
   const measures = usedMeasures(compared);
-  const told = (each: Gap, { n, isMoney }: (typeof measures)[number]): ToldAmount => ({
+  /** Amounts are text with all digits, and `total` is the sum of the differences without signs. */
+  const told = (each: Gap, { n, isMoney }: (typeof measures)[number]) => ({
     net: textOf(each.net[n], isMoney),
     total: textOf(each.total[n], isMoney),
   });

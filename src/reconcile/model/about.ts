@@ -1,13 +1,16 @@
-export type CauseName =
-  | 'time_zone'
-  | 'missing_day'
-  | 'doubled_day'
-  | 'other_name'
-  | 'missing_load'
-  | 'doubled_load'
-  | 'corrections'
-  | 'late_conversions'
-  | 'rounding';
+/** What explanations say. */
+export const causes = {
+  time_zone: 'their days are those of another time zone',
+  missing_day: 'one side has nothing of a day',
+  doubled_day: 'their report has a day twice',
+  other_name: 'a campaign or ad unit is called otherwise in their report',
+  missing_load: 'their report lacks a load of ours',
+  doubled_load: 'their report has a load of ours twice',
+  corrections: 'their report lacks what was loaded after a moment',
+  late_conversions: 'their report lacks conversions that were loaded after a moment',
+  rounding: 'their report rounds figures',
+} as const;
+export type CauseName = keyof typeof causes;
 
 /** What an explanation is about, for those who say it in words of their own; what it is not about is absent. */
 export interface About {

@@ -1,8 +1,7 @@
 import { buffer } from 'node:stream/consumers';
-import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
+import { dimensionOf, familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../../catalog/catalog.ts';
 import type { ReadStatement, Reads, SentTable } from '../../../clickhouse/reader.ts';
-import { groupingDimensions } from '../../report/columns.ts';
 import { ownSettings } from '../../report/compile.ts';
 import { owned, ownedOn } from '../../report/owned.ts';
 import { everyDay, type ShardRouting } from '../../report/plan.ts';
@@ -44,11 +43,9 @@ export const usedMeasures = ({ catalog, family, used }: Compared) =>
     .filter(({ n }) => used[n]);
 
 /** What tells their rows apart: the column of the campaign or ad unit. */
-export function keyOf(catalog: Catalog, family: string): string {
-  const [entity] = groupingDimensions(catalog, { family, dimensions: [], day: false });
-  if (!entity) throw new Error(`${family} has no entity`);
-  return entity.key;
-}
+export const keyOf = (catalog: Catalog, family: string): string => entityOf(catalog, family).key;
+
+const entityOf = (catalog: Catalog, family: string) => dimensionOf(catalog, familyOf(catalog, family).entity);
 
 /** SQL of the sums of a family's measures as `f`, from sums of the same names. */
 export function figuresFrom({ measures }: Family, sums: (measure: string) => string): string {
@@ -134,8 +131,7 @@ function ourKeys(compared: Compared): string {
 
 /** SQL of the name of an id. */
 export function nameOf({ catalog, family, routing }: Compared, id: string): string {
-  const [entity] = groupingDimensions(catalog, { family, dimensions: [], day: false });
-  const name = entity?.columns[0]?.name;
+  const name = entityOf(catalog, family).columns[0]?.name;
   if (!name) return id;
   const dictionary = routing ? `${routing.database}.${name.dictionary}` : name.dictionary;
   return `dictGetOrDefault('${dictionary}', '${name.attribute}', ({account:String}, ${id}), ${id})`;
