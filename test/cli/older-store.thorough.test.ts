@@ -92,6 +92,8 @@ test('a backup before the update is of the older version, which restores it', as
       stderr: expect.stringMatching(/9000_made_up.*update adtally, or go back to a backup of before/s),
     });
   }
+  const { migrations, next } = JSON.parse((await run(current, 'status', '--json')).stdout);
+  expect([migrations, next]).toEqual(['newer', [expect.stringContaining('update adtally')]]);
   const back = await run(current, 'restore', backup, '--replace');
   expect(back.code, back.stderr).toBe(0);
   expect((await run(current, 'verify')).code).toBe(0);

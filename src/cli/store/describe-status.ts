@@ -73,18 +73,18 @@ export function describeStatus(status: Status): string {
         : migrations.length > 0
           ? `lacks migrations: ${migrations.join(', ')}`
           : 'up to date';
-  const lines: [name: string, text: string][] = [
+  const lines: Lines = [
     ['adtally', `${describeVersion(adtally)}, Node.js ${node}, ClickHouse ${clickhouse}`],
     ['store', `${where}, database ${database}, ${data ? `days in ${data.timezone}, ` : ''}${schema}`],
-    ...(missing ? [['missing', missing.join(', ')] as [string, string]] : []),
+    missing && ['missing', missing.join(', ')],
     ...(data ? ofData(data) : []),
-    ...(next.length > 0 ? next : ['nothing to do']).map((step, n): [string, string] => [
-      n ? '' : 'next',
-      step,
-    ]),
+    ...(next.length > 0 ? next : ['nothing to do']).map((step, n) => [n ? '' : 'next', step] as const),
   ];
-  return lines.map(([name, text]) => `${name.padEnd(10)}${text}`).join('\n');
+  return lines.flatMap((told) => (told ? `${told[0].padEnd(10)}${told[1]}` : [])).join('\n');
 }
+
+/** Names and texts; what there is nothing to tell of is no line. */
+type Lines = readonly (readonly [name: string, text: string] | false | undefined)[];
 
 function ofData({
   events,
@@ -101,7 +101,7 @@ function ofData({
   followed,
   open,
   unconfirmed,
-}: DataStatus): [string, string][] {
+}: DataStatus): Lines {
   const range = first_day && ` from ${first_day} to ${last_day}`;
   const folded = folded_rows ? ` and ${counted(folded_rows, 'row')} of pruned months` : '';
   return [
@@ -109,39 +109,25 @@ function ofData({
       'data',
       `${counted(events, 'event')}${folded}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
     ],
-    ...(closed.months > 0
-      ? [
-          ['closed', `${counted(closed.months, 'month')} of accounts, ${formatBytes(closed.bytes)}`] as [
-            string,
-            string,
-          ],
-        ]
-      : []),
-    ...(past.events > 0
-      ? [
-          ['past', `${counted(past.events, 'event')} taken back or replaced, ${formatBytes(past.bytes)}`] as [
-            string,
-            string,
-          ],
-        ]
-      : []),
+    closed.months > 0 && [
+      'closed',
+      `${counted(closed.months, 'month')} of accounts, ${formatBytes(closed.bytes)}`,
+    ],
+    past.events > 0 && [
+      'past',
+      `${counted(past.events, 'event')} taken back or replaced, ${formatBytes(past.bytes)}`,
+    ],
     ['disk', `${formatBytes(disk.free)} of ${formatBytes(disk.total)} free`],
     [
-      `loads`,
+      'loads',
       `${today}: ${counted(loads.loads, 'load')}, ${counted(loads.rows, 'event')}, ${formatNumber(loads.rejected_rows)} rejected, ${formatNumber(loads.failed)} failed; ${formatNumber(loads.running)} running now`,
     ],
     ['', loads.last_ended ? `the last one ended ${loads.last_ended} UTC` : 'none has ended yet'],
-    ...(last_events
-      ? [['', `events came last ${last_events.slice(0, 19).replace('T', ' ')} UTC`] as [string, string]]
-      : []),
-    ...(followed.files > 0
-      ? [
-          [
-            'followed',
-            `${counted(followed.files, 'file')} in 24 hours, the last one ${followed.last_at} UTC, ${counted(followed.waited_seconds, 'second')} after it was written`,
-          ] as [string, string],
-        ]
-      : []),
+    last_events !== '' && ['', `events came last ${last_events.slice(0, 19).replace('T', ' ')} UTC`],
+    followed.files > 0 && [
+      'followed',
+      `${counted(followed.files, 'file')} in 24 hours, the last one ${followed.last_at} UTC, ${counted(followed.waited_seconds, 'second')} after it was written`,
+    ],
     [
       'open',
       `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money${unconfirmed.oldest_day && `, since ${unconfirmed.oldest_day}`}`,

@@ -16,13 +16,7 @@ const takesBack =
   'takes back the events of its chunks, also where another file of the same content relies on them';
 
 /** What a person should do, most urgent first. */
-export function nextSteps(
-  migrations: readonly string[] | 'newer',
-  data: DataStatus | undefined,
-  alerts: AlertLimits,
-  now: Date,
-): string[] {
-  if (migrations === 'newer') return ['update adtally: the store was migrated by a newer version'];
+export function nextSteps(data: DataStatus | undefined, alerts: AlertLimits, now: Date): string[] {
   if (!data) return ['adtally migrate: the store lacks migrations'];
   const { open, disk, size, events, folded_rows, interruptedUnloads, interruptedRewrites, damaged } = data;
   const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);

@@ -50,12 +50,11 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
   const reachable = connect(opened.address, { withoutMissingShards: true });
   try {
     const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
-    const migrations = await missingMigrations(opened);
-    const unfinished = migrations instanceof UnfinishedRestore ? migrations : undefined;
+    const { migrations, first } = await schemaOf(opened);
     const readable = Array.isArray(migrations) && migrations.length === 0;
     const missing = readable ? await missingShards(opened) : [];
     const store = missing.length > 0 ? reachable : opened;
-    const left = unfinished ? [] : await leftOvers(server, database);
+    const left = migrations === 'unfinished restore' ? [] : await leftOvers(server, database);
     const data = readable ? await readData(store, now, alerts) : undefined;
     return {
       adtally: runningVersion(),
@@ -63,13 +62,11 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
       clickhouse: row?.version ?? '',
       where: clickhouse.url ?? dataDir,
       database,
-      migrations: migrations instanceof UnfinishedRestore ? 'unfinished restore' : migrations,
+      migrations,
       ...(missing.length > 0 && { missing }),
       ...(data && { data }),
       next: [
-        ...(migrations instanceof UnfinishedRestore
-          ? [migrations.message]
-          : nextSteps(migrations, data, alerts, now)),
+        ...(first === undefined ? nextSteps(data, alerts, now) : [first]),
         ...(left.length > 0 ? [leftOverStep(left)] : []),
       ],
     };
@@ -79,12 +76,13 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
   }
 }
 
-async function missingMigrations(store: Store): Promise<string[] | 'newer' | UnfinishedRestore> {
+/** Which migrations are missing, and what a person has to do before anything can be read. */
+async function schemaOf(store: Store): Promise<Pick<Status, 'migrations'> & { readonly first?: string }> {
   try {
-    return (await pendingMigrations(store)).map(({ name }) => name);
+    return { migrations: (await pendingMigrations(store)).map(({ name }) => name) };
   } catch (error) {
-    if (error instanceof NewerStore) return 'newer';
-    if (error instanceof UnfinishedRestore) return error;
+    if (error instanceof NewerStore) return { migrations: 'newer', first: error.message };
+    if (error instanceof UnfinishedRestore) return { migrations: 'unfinished restore', first: error.message };
     throw error;
   }
 }
