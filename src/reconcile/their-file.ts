@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../catalog/catalog.ts';
+import { countFields } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
 import type { Reads } from '../../clickhouse/reader.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
@@ -43,7 +44,18 @@ export async function suggestedMapping(
   if (!formatOf(input, format).text) return undefined;
   const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
   known ??= await knownExports(join(folderHere(), 'examples'));
-  return suggestMapping(known, await readBeginning(input, reading), columns);
+  return withoutCounts(suggestMapping(known, await readBeginning(input, reading), columns));
+}
+
+/** Reads 0 as a count of a report of amounts alone: events need one, and what is 0 everywhere is not compared. */
+function withoutCounts(suggestion: Suggestion): Suggestion {
+  const { fill_in: { impressions: _, ...fill_in } = {}, ...mapping } = suggestion.mapping;
+  const read = Object.keys({ ...mapping.map, ...mapping.set, ...mapping.expressions });
+  const known = [...read, ...suggestion.doubtful];
+  const isOfAmounts = ['spend', 'revenue'].some((field) => read.includes(field));
+  if (!isOfAmounts || ['event_type', ...countFields].some((field) => known.includes(field)))
+    return suggestion;
+  return { ...suggestion, mapping: { ...mapping, set: { ...mapping.set, impressions: '0' }, fill_in } };
 }
 
 /**

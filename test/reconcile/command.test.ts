@@ -120,6 +120,16 @@ test('columns that tell what they are need no mapping, and records that cannot b
   expect((await run(['reconcile', guessed, '--account', 'acme'])).stdout).toContain('Both sides are equal.');
 });
 
+test('a report of amounts alone is compared', async () => {
+  const path = await file('cost.csv', 'date,campaign_id,cost\n2026-03-01,c1,10.125\n2026-03-01,c2,5.5\n');
+  const { stdout, stderr } = await run(['reconcile', path, '--account', 'acme', '--json']);
+  expect(stderr).not.toContain('error');
+  expect(JSON.parse(stdout)).toMatchObject({
+    figures: { spent: { ours: '15.125', theirs: '15.625' } },
+    rows: { equal: 1, differs: 1 },
+  });
+});
+
 test('a report that names both sides of its placements is compared by the side of the account', async () => {
   const path = await file(
     'both.csv',
