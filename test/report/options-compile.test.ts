@@ -208,7 +208,7 @@ describe('the statements of optional fields', () => {
   });
 });
 
-/** The statements of every combination of optional fields that a path has. */
+/** The statements of a path without optional fields, and with every combination of them. */
 function statementsOf(path: string): ReadStatement[] {
   const entity = path.startsWith('/v1/campaigns') ? 'campaign' : 'ad_unit';
   const values: Required<Asked> = {
@@ -222,12 +222,12 @@ function statementsOf(path: string): ReadStatement[] {
     compare_to: 'previous_year',
   };
   const routings = [undefined, { shards: 'one', database: 'd' }, { shards: 'all', database: 'd' }] as const;
-  return everyCombination().flatMap((names) => {
+  return [[], ...everyCombination()].flatMap((names) => {
     const chosen = names.filter((name) => name !== 'time_grain' || path.endsWith('date'));
     const asked: Asked = Object.fromEntries(chosen.map((name) => [name, values[name]]));
     return routings.flatMap((routing) => {
       const plan = planOf(path, asked, routing);
-      return [compileReport(plan, envelope), compileSummary(plan)];
+      return [compileReport(plan, envelope), compileSummary(plan), compileUnconfirmedDates(plan)];
     });
   });
 }
