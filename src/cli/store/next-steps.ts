@@ -70,7 +70,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
 }
 
 /** What came over HTTP has no file. */
-function loadAgain(file: string): string {
+export function loadAgain(file: string): string {
   if (file.startsWith(pushedFrom)) return `have the sender send the body again (${file})`;
   const replayed = replayedIn(file);
   return replayed ? `run ${replayAgain(replayed)}` : `load ${file} again`;

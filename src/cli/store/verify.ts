@@ -26,7 +26,7 @@ import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
 import { config, counted, print, say, untilReportsShowIt } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
-import { endUnload, replayAgain } from './next-steps.ts';
+import { endUnload, loadAgain, replayAgain } from './next-steps.ts';
 
 export interface VerifyFlags {
   readonly json?: boolean;
@@ -188,21 +188,12 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
   return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
 }
 
-/** What came over HTTP has no file. */
-const isPushed = ({ file }: LedgerDifference) => file.startsWith(pushedFrom);
-
-function completing(difference: LedgerDifference): string {
-  const { file, load } = difference;
-  if (isPushed(difference))
-    return `complete interrupted loads: have the sender send the body again (${file}), or give it up with adtally unload ${load}`;
+function completing({ file, load }: LedgerDifference): string {
+  // What came over HTTP has no file.
+  if (file.startsWith(pushedFrom))
+    return `complete interrupted loads: ${loadAgain(file)}, or give it up with adtally unload ${load}`;
   const replayed = replayedIn(file);
   return `complete interrupted loads with: ${replayed ? replayAgain(replayed) : `adtally ingest events ${file}`}`;
-}
-
-function loadingAgain(difference: LedgerDifference): string {
-  if (isPushed(difference)) return 'have its sender send it again';
-  const replayed = replayedIn(difference.file);
-  return replayed ? replayAgain(replayed) : 'load its file again';
 }
 
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
@@ -216,7 +207,7 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
     ...(interrupted ? [completing(interrupted)] : []),
     // A replacement that is completed mends what it replaces.
     ...(wrong && !interrupted
-      ? [`repair the others with: adtally unload ${wrong.load}, then ${loadingAgain(wrong)}`]
+      ? [`repair the others with: adtally unload ${wrong.load}, then ${loadAgain(wrong.file)}`]
       : []),
   ].join('; ');
 }

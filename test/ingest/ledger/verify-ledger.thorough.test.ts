@@ -45,7 +45,7 @@ test('what is lost or too much is named with its load and file, and the command 
   expect(code).toBe(1);
   expect(stdout).toContain(`${path}\t${id}\tchunk `);
   expect(stdout).toContain('\t2026-03-03\tevents: 3 stored, 4 in the ledger\n');
-  expect(stderr).toContain(`adtally unload ${id}, then load its file again`);
+  expect(stderr).toContain(`adtally unload ${id}, then load ${path} again`);
   expect((await run(['unload', id])).code).toBe(0);
   await load(path);
   expect((await run(['verify'])).code).toBe(0);
