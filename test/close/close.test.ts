@@ -8,6 +8,7 @@ import { finestPlan } from '../../src/close/canonical-text.ts';
 import { closeMonth } from '../../src/close/close-month.ts';
 import { closesOf } from '../../src/close/closes.ts';
 import { monthNamed } from '../../src/close/month.ts';
+import { withReader } from '../../src/close/with-reader.ts';
 import { allShardsOf } from '../../src/report/all-shards.ts';
 import { close, march, useCloses } from '../support/closes.ts';
 import { type EventLine, event, load, loadRows } from '../support/events.ts';
@@ -47,7 +48,7 @@ describe('a close', () => {
     await load(db.store, [of(account)]);
     const killed = () => Promise.reject(new Error('killed'));
     const which = { account, month: 202603, routing: await allShardsOf(db.store) };
-    await closes.withReader((reader) =>
+    await withReader(db.store, (reader) =>
       expect(closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed })).rejects.toThrow(
         'killed',
       ),
@@ -76,7 +77,7 @@ describe('a close', () => {
     await load(db.store, [of(account, { quantity: 7 })]);
     const which = { account, month: 202603, routing: await allShardsOf(db.store) };
     const killed = () => Promise.reject(new Error('killed'));
-    await closes.withReader(async (reader) => {
+    await withReader(db.store, async (reader) => {
       const interrupted = closeMonth(db.store, reader, catalog, which, { ...asIs, beforeLast: killed });
       await expect(interrupted).rejects.toThrow('killed');
       expect(await closeMonth(db.store, reader, catalog, which, asIs)).toMatchObject({

@@ -2,12 +2,12 @@ import type { KeyObject } from 'node:crypto';
 import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import { Reader } from '../../clickhouse/reader.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { canonicalText } from '../../src/close/canonical-text.ts';
 import { type Close, closesOf } from '../../src/close/closes.ts';
 import type { PublicKey } from '../../src/close/signature.ts';
 import { verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
+import { withReader } from '../../src/close/with-reader.ts';
 import { commandLine } from '../../src/operations/audit.ts';
 import { closeMonths } from '../../src/operations/closes.ts';
 import { perform } from '../../src/operations/operation.ts';
@@ -47,19 +47,13 @@ export interface Closes {
   verified(keys?: readonly PublicKey[]): Promise<WrongClose[]>;
   /** What its revision is the digest of. */
   textOf(closed: Close): Promise<string>;
-  withReader<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
   /** The answer without the time of the request, and with what other formats than JSON say in headers. */
   ask(path: string, account: string, body: object, accept?: string): Promise<string>;
 }
 
 export function useCloses(db: TestStore, service: TestService): Closes {
-  async function withReader<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    const reader = new Reader(db.address, 60_000);
-    return work(reader).finally(() => reader.close());
-  }
-
   async function textOf(closed: Close): Promise<string> {
-    return withReader(async (reader) => {
+    return withReader(db.store, async (reader) => {
       const chunks = [];
       const which = { ...closed, routing: await allShardsOf(db.store) };
       for await (const bytes of canonicalText(reader, catalog, which, closed.unconfirmed)) chunks.push(bytes);
@@ -88,9 +82,9 @@ export function useCloses(db: TestStore, service: TestService): Closes {
 
   return {
     of: (account) => closesOf(db.store, { account }),
-    verified: (keys) => withReader((reader) => verifyCloses(db.store, reader, catalog, everyDay, keys)),
+    verified: (keys) =>
+      withReader(db.store, (reader) => verifyCloses(db.store, reader, catalog, everyDay, keys)),
     textOf,
-    withReader,
     ask,
   };
 }

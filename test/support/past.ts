@@ -1,4 +1,4 @@
-import { select } from '../../clickhouse/client.ts';
+import { storeTime } from '../../clickhouse/client.ts';
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 
@@ -11,10 +11,7 @@ export interface Past {
 
 export function usePast(db: TestStore, service: TestService): Past {
   return {
-    now: async () => {
-      const query = "SELECT replaceOne(toString(now64(6, 'UTC')), ' ', 'T') || 'Z' AS now";
-      return (await select<{ now: string }>(db.store, query))[0]?.now ?? '';
-    },
+    now: async () => `${(await storeTime(db.store)).replace(' ', 'T')}Z`,
     asked: async (account, asOf) => {
       const body = { start_time: '2026-03-01', end_time: '2026-04-30', ...(asOf && { as_of: asOf }) };
       const response = await service.post('/v1/campaigns/breakdowns/creative_date', account, body);
