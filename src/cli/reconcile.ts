@@ -21,7 +21,7 @@ import { answerOf } from '../reconcile/answer.ts';
 import { type Status, statuses } from '../reconcile/model/about.ts';
 import { measuresOf } from '../reconcile/model/sides.ts';
 import type { Reconciled } from '../reconcile/reconcile.ts';
-import { compileRows, compileTable, countRows, type RowCounts, type RowsAsked } from '../reconcile/rows.ts';
+import { compileRows, compileTable, countRows, type RowCounts } from '../reconcile/rows.ts';
 import { compareReport, readTheirFile, suggestedMapping, withConstants } from '../reconcile/their-file.ts';
 import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';
@@ -98,7 +98,7 @@ async function reconcileFile(
     days: [reconciled.compared],
     tables: [...tablesOf(catalog, family), ...historyTables],
   });
-  await tell(reconciled, report, { tolerance }, flags);
+  await tell(reconciled, report, tolerance, flags);
   if (report.rejected === 0) return;
   say(`${counted(report.rejected, 'record')} of theirs cannot be read and is compared with nothing:`);
   for (const reason of report.rejects) say(`  ${reason}`);
@@ -147,22 +147,22 @@ function figuresOf(family: string, asked: string | undefined): string[] | undefi
 async function tell(
   reconciled: Reconciled,
   report: TheirReport,
-  asked: RowsAsked,
+  tolerance: string,
   { json, ndjson }: ReconcileFlags,
 ): Promise<void> {
   if (json) {
-    print(await answerOf(reconciled, report, asked));
+    print(await answerOf(reconciled, report, tolerance));
     return;
   }
   const { reader } = reconciled.compared;
-  const { of: rows, listed } = await countRows(reconciled, asked);
+  const { of: rows, listed } = await countRows(reconciled, tolerance);
   const write = ndjson ? say : print;
   if (ndjson) {
-    const query = compileRows(reconciled, asked);
+    const query = compileRows(reconciled, tolerance);
     const answer = await reader.stream({ ...query, query: `${query.query}\nFORMAT JSONEachRow` });
     await pipeline(answer, process.stdout, { end: false });
   } else {
-    const table = compileTable(reconciled, asked, mostShown);
+    const table = compileTable(reconciled, tolerance, mostShown);
     const pretty = {
       output_format_pretty_color: 0,
       output_format_pretty_row_numbers: 0,

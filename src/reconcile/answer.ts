@@ -6,7 +6,7 @@ import { mostRows } from './limits.ts';
 import { type About, type CauseName, causes, statuses } from './model/about.ts';
 import { keyOf, measuresOf } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
-import { compileRows, countRows, type RowsAsked } from './rows.ts';
+import { compileRows, countRows } from './rows.ts';
 import type { TheirReport } from './their-rows.ts';
 import { verdictOf } from './verdict.ts';
 
@@ -17,12 +17,12 @@ import { verdictOf } from './verdict.ts';
 export async function answerOf(
   reconciled: Reconciled,
   { rejected, rejects }: TheirReport,
-  asked: RowsAsked,
+  tolerance: string,
   most?: number,
 ): Promise<string> {
   const { reader } = reconciled.compared;
-  const { of: rows, listed } = await countRows(reconciled, asked);
-  const { query, settings, ...rest } = compileRows(reconciled, asked, most);
+  const { of: rows, listed } = await countRows(reconciled, tolerance);
+  const { query, settings, ...rest } = compileRows(reconciled, tolerance, most);
   const list = await text(
     await reader.stream({
       ...rest,

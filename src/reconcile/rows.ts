@@ -4,11 +4,6 @@ import { roundedBy } from './model/score.ts';
 import { keyOf, nameOf, noneOf, sent, statementOf, usedMeasures } from './model/sides.ts';
 import type { Reconciled } from './reconcile.ts';
 
-export interface RowsAsked {
-  /** In percent of ours, decimal: what differs by no more is `within`. */
-  readonly tolerance: string;
-}
-
 const isNothing = (name: string) => `arrayAll(x -> x = 0, ${name})`;
 
 /**
@@ -42,7 +37,8 @@ function allRows({ compared, scale, explained }: Reconciled): string {
     SELECT day, key, sum(n) AS n, ${['o', 't', 'o_after', 't_after'].map((name) => `sumForEach(${name}) AS ${name}`).join(', ')} FROM (${sides.join('\nUNION ALL ')}) GROUP BY day, key)`;
 }
 
-function statement(reconciled: Reconciled, query: string, { tolerance }: RowsAsked): ReadStatement {
+/** @param tolerance in percent of ours, decimal: what differs by no more is `within` */
+function statement(reconciled: Reconciled, query: string, tolerance: string): ReadStatement {
   const { compared, before, after } = reconciled;
   return statementOf(compared, query, {
     params: { tolerance },
@@ -62,13 +58,13 @@ export interface RowCounts {
   readonly listed: number;
 }
 
-export async function countRows(reconciled: Reconciled, asked: RowsAsked): Promise<RowCounts> {
+export async function countRows(reconciled: Reconciled, tolerance: string): Promise<RowCounts> {
   const has = `NOT (${isNothing('o')} AND ${isNothing('t')})`;
   const query = `SELECT status, toFloat64(countIf(${has})) AS rows, toFloat64(countIf(${isListed})) AS listed
     FROM (${allRows(reconciled)}) GROUP BY status`;
   const { reader } = reconciled.compared;
   const counts = await reader.rows<{ status: Status; rows: number; listed: number }>(
-    statement(reconciled, query, asked),
+    statement(reconciled, query, tolerance),
   );
   const of = (status: Status) => counts.find((each) => each.status === status)?.rows ?? 0;
   return {
@@ -81,13 +77,24 @@ export async function countRows(reconciled: Reconciled, asked: RowsAsked): Promi
 const amount = (value: string, isMoney: boolean): string =>
   isMoney ? `toString(toDecimal256(${value}, 6) / 1000000)` : `toString(${value})`;
 
-/**
- * The rows that are not equal, or on which explanations leave something, as objects: amounts are text with all digits.
- * @param most the first rows; absent: all
- */
-export function compileRows(reconciled: Reconciled, asked: RowsAsked, most?: number): ReadStatement {
+/** The rows that are not equal, or on which explanations leave something. @param most the first rows; absent: all */
+function listedRows(
+  reconciled: Reconciled,
+  tolerance: string,
+  columns: readonly string[],
+  most: number | undefined,
+): ReadStatement {
+  return statement(
+    reconciled,
+    `SELECT ${columns.join(', ')} FROM (${allRows(reconciled)}) AS r
+     WHERE ${isListed} ORDER BY r.day, r.key${most === undefined ? '' : ` LIMIT ${most}`}`,
+    tolerance,
+  );
+}
+
+/** These rows as objects: amounts are text with all digits. */
+export function compileRows(reconciled: Reconciled, tolerance: string, most?: number): ReadStatement {
   const { compared } = reconciled;
-  const key = keyOf(compared.catalog, compared.family);
   const figures = usedMeasures(compared).map(({ name, n, isMoney }) => {
     const at = `[${n + 1}]`;
     const values = [`r.o${at}`, `r.t${at}`, `r.t${at} - r.o${at}`, `r.u${at}`];
@@ -96,31 +103,21 @@ export function compileRows(reconciled: Reconciled, asked: RowsAsked, most?: num
   });
   const columns = [
     'toString(r.day) AS day',
-    `r.key AS ${key}`,
+    `r.key AS ${keyOf(compared.catalog, compared.family)}`,
     `${nameOf(compared, 'r.key')} AS name`,
     'r.status AS status',
   ];
-  return statement(
-    reconciled,
-    `SELECT ${[...columns, ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r
-     WHERE ${isListed} ORDER BY r.day, r.key${most === undefined ? '' : ` LIMIT ${most}`}`,
-    asked,
-  );
+  return listedRows(reconciled, tolerance, [...columns, ...figures], most);
 }
 
 /** The same as a table for people, the first rows. */
-export function compileTable(reconciled: Reconciled, asked: RowsAsked, limit: number): ReadStatement {
+export function compileTable(reconciled: Reconciled, tolerance: string, most: number): ReadStatement {
   const { compared } = reconciled;
-  const key = keyOf(compared.catalog, compared.family);
   const figures = usedMeasures(compared).map(({ name, n, isMoney }) => {
     const side = (of: 'o' | 't' | 'u') => amount(`r.${of}[${n + 1}]`, isMoney);
     const left = `if(r.u[${n + 1}] = 0, '', concat(' (', ${side('u')}, ')'))`;
     return `concat(${side('o')}, ' / ', ${side('t')}, ${left}) AS \`${name}: ours / theirs (unexplained)\``;
   });
-  return statement(
-    reconciled,
-    `SELECT ${['r.day AS day', `r.key AS ${key}`, 'r.status AS status', ...figures].join(', ')} FROM (${allRows(reconciled)}) AS r
-     WHERE ${isListed} ORDER BY r.day, r.key LIMIT ${limit}`,
-    asked,
-  );
+  const key = `r.key AS ${keyOf(compared.catalog, compared.family)}`;
+  return listedRows(reconciled, tolerance, ['r.day AS day', key, 'r.status AS status', ...figures], most);
 }

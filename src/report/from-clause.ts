@@ -200,22 +200,18 @@ export function filterConditions(plan: Plan): string[] {
 
 /** The values of the parameters above. */
 export function sourceParameters(plan: Plan): ReadStatement['params'] {
-  const { breakdown, options, compared, closedAt } = plan;
+  const { breakdown, options, compared, closedAt, closed, adjusted } = plan;
+  const revisions = closed ?? adjusted;
   const filters = Object.entries(options.filters ?? {}).map(([id, values]) => [`filter_${id}`, values]);
   return {
     ...dayParameters(plan),
-    ...revisionParameter(plan),
+    ...(revisions && { revisions }),
     ...momentParameters(plan),
     ...(closedAt !== undefined && { closed_at: closedAt }),
     ...Object.fromEntries(filters),
     ...(options.changed_since !== undefined && { changed_since: options.changed_since }),
     ...(compared && breakdown.day && { later: `${compared.later}` }),
   };
-}
-
-function revisionParameter({ closed, adjusted }: Plan): { revisions?: readonly string[] } {
-  const revisions = closed ?? adjusted;
-  return revisions ? { revisions } : {};
 }
 
 export function momentParameters({

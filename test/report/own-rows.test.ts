@@ -152,7 +152,7 @@ test.each(Object.keys(catalog.families))(
       const asked = { input: heldInput('theirs', ['csv'], Buffer.from(file)), mapping: {} };
       const report = await readTheirFile(db.store, each, whose, asked);
       const reconciled = await compareReport({ ...whose, reader: each }, report, {}, 'theirs');
-      answers.push(await answerOf(reconciled, report, { tolerance: '0' }));
+      answers.push(await answerOf(reconciled, report, '0'));
       each.close();
     }
     expect(answers[1]).toBe(answers[0]);

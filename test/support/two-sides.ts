@@ -139,9 +139,9 @@ export async function compare(
       };
       const reconciled = await reconcile(compared, report);
       const verdict = verdictOf(reconciled);
-      const rows = await reader.rows<Row>(compileRows(reconciled, { tolerance: '0' }));
+      const rows = await reader.rows<Row>(compileRows(reconciled, '0'));
       requireSums(verdict, rows);
-      requireCounts(await countRows(reconciled, { tolerance: '0' }), rows);
+      requireCounts(await countRows(reconciled, '0'), rows);
       for (const figure of figures) {
         const sum = rowsOfDays.reduce((all, row) => all + row[figure], 0);
         const text = verdict.figures[figure]?.theirs;

@@ -142,7 +142,7 @@ async function compared(
     tables: [...tablesOf(whose.catalog, whose.family), ...historyTables],
   });
   const told = { ...report, rejects: report.rejects.map(withoutHints) };
-  return answerOf(reconciled, told, { tolerance }, mostRows);
+  return answerOf(reconciled, told, tolerance, mostRows);
 }
 
 /**
