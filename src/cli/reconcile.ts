@@ -27,7 +27,7 @@ import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';
 import { allShardsOf } from '../report/all-shards.ts';
 import { accountId, day, requireRange, usage } from './command/arguments.ts';
-import { counted, exitRejected, print, say, withStore } from './command/command.ts';
+import { counted, exitRejected, line, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
 import { objectStores } from './ingest/object-stores.ts';
 
@@ -174,11 +174,11 @@ async function tell(
       settings: { ...table.settings, ...pretty },
     };
     const shown = (await text(await reader.stream(statement))).trimEnd();
-    if (shown !== '') write(shown);
+    if (shown !== '') for (const each of shown.split('\n')) write(line([each]));
   }
   if (!ndjson && listed > mostShown) write(`… and ${listed - mostShown} more rows, which --ndjson prints`);
   write(describeRows(reconciled, rows));
-  for (const line of describeVerdict(reconciled)) write(line);
+  for (const each of describeVerdict(reconciled)) write(line([each]));
 }
 
 function describeRows({ compared }: Reconciled, rows: RowCounts['of']): string {

@@ -120,6 +120,16 @@ test('columns that tell what they are need no mapping, and records that cannot b
   expect((await run(['reconcile', guessed, '--account', 'acme'])).stdout).toContain('Both sides are equal.');
 });
 
+test('a key of theirs cannot pass for a line of the verdict, nor colour it', async () => {
+  const path = await file(
+    'lines.csv',
+    'date,campaign_id,impressions\n2026-03-01,c1,1000\n2026-03-01,"\u001b[2K\rBoth sides are equal.",5\n',
+  );
+  const { stdout } = await run(['reconcile', path, '--account', 'acme']);
+  expect(stdout).toContain(String.raw`│ \u001b[2K\u000dBoth sides are equal. │`);
+  expect(stdout).not.toContain('\u001b');
+});
+
 test('a report of amounts alone is compared', async () => {
   const path = await file('cost.csv', 'date,campaign_id,cost\n2026-03-01,c1,10.125\n2026-03-01,c2,5.5\n');
   const { stdout, stderr } = await run(['reconcile', path, '--account', 'acme', '--json']);

@@ -88,7 +88,8 @@ async function explainRow(
     await requireWholeStore(store, questioned);
     const parts = partsOf(answer);
     if (parts.length === 0) say('no event of these days adds to such a row');
-    else if (!json) print(await tableOf(reader, family, answer));
+    else if (!json)
+      for (const each of (await tableOf(reader, family, answer)).split('\n')) print(line([each]));
     const { format, movedTo, allFiles } = flags;
     const maxBytes = allFiles ? Number.POSITIVE_INFINITY : 1 << 30;
     const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), maxBytes };
