@@ -42,7 +42,7 @@ const first = file('first.ndjson', ['2020-01-15', '2020-02-15', '2026-01-15']);
 const second = file('second.ndjson', ['2026-02-15', '2026-02-16']);
 
 test('a restored backup, one file or a folder, has what was backed up, and counts later files once', async () => {
-  const backups = ['backup.tar.zst', 'backup'].map((name) => join(folder, name));
+  const backups = ['backup.tar.xz', 'backup'].map((name) => join(folder, name));
   await done('ingest', 'events', first);
   await done('close', 'advertiser', '2026-01', '--anyway');
   const closes = await done('closes', '--json');

@@ -41,12 +41,7 @@ export function archiveToWrite(place: string): Archive {
   const path = resolve(place);
   if (existsSync(path)) throw usage(`${path} is there already: give another name`);
   if (!existsSync(dirname(path))) throw usage(`${path}: there is no folder ${dirname(path)}`);
-  const link = `adtally-to-${randomBytes(6).toString('hex')}`;
-  return {
-    target: `File(${quoted(`${link}/${basename(path)}`)})`,
-    name: path,
-    outside: { path, link },
-  };
+  return linkedTo(path, 'adtally-to');
 }
 
 /** @throws wrong usage when there is no such backup */
@@ -55,10 +50,13 @@ export function archiveToRead(place: string): Archive {
   if (elsewhere) return elsewhere;
   const path = resolve(place);
   if (!existsSync(path)) throw usage(`${path}: there is no such backup`);
-  // The ending tells ClickHouse how the file is packed.
-  const ending = /\.(tar|tar\.gz|tgz|tar\.zst)$/.exec(path)?.[0] ?? '';
-  const link = `adtally-from-${randomBytes(6).toString('hex')}${ending}`;
-  return { target: `File('${link}')`, name: path, outside: { path, link } };
+  return linkedTo(path, 'adtally-from');
+}
+
+/** The link leads to a folder, because the name of the file tells ClickHouse how it is packed. */
+function linkedTo(path: string, use: string): Archive {
+  const link = `${use}-${randomBytes(6).toString('hex')}`;
+  return { target: `File(${quoted(`${link}/${basename(path)}`)})`, name: path, outside: { path, link } };
 }
 
 function onServer(place: string): Archive | undefined {
@@ -129,7 +127,7 @@ export async function reading({ outside, name }: Archive, work: () => Promise<vo
       `${name} cannot be restored: it has ${formatBytes(bytes)}, and DATA_DIR has ${formatBytes(bavail * bsize)} free; the old data stay until the new are whole`,
     );
   }
-  await symlink(outside.path, link);
+  await symlink(dirname(outside.path), link);
   try {
     await work();
   } finally {
