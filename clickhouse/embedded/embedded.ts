@@ -38,7 +38,7 @@ export async function acquireEmbedded(
   // Whoever forgot CLICKHOUSE_URL finds no empty store afterwards. One that runs already needs no engine of ours.
   if (!existsSync(dataDir)) await requireLibrary();
   const home = prepareDataDir(dataDir);
-  const deadline = Date.now() + startLimitMs;
+  const deadline = performance.now() + startLimitMs;
   let own: ChildProcess | undefined;
   let rejected: EmbeddedState | undefined;
 
@@ -54,7 +54,7 @@ export async function acquireEmbedded(
       }
       rejected = state;
     }
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       own?.kill('SIGTERM');
       throw new Error(`the embedded ClickHouse did not start within 30 s; ${reasonIn(home)}`);
     }

@@ -57,7 +57,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
   });
 
   for (;;) {
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     const start = await engine.ready.catch(asError);
     if (stopped) return stop;
     if (!(start instanceof Error)) {
@@ -81,7 +81,7 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
     if (stopped) return stop;
     leases.holdGreetings();
     log(dataDir, `ClickHouse, process ${engine.pid}, ended (${end}): ${await engine.lastWords}`);
-    shortLives = Date.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
+    shortLives = performance.now() - startedAt < shortLifeMs ? shortLives + 1 : 0;
     for (let launched = false; !launched; ) {
       if (shortLives === maxShortLives) {
         throw new Error(`gave up: ClickHouse ended ${shortLives} times in a row within 10 s of its start`);

@@ -41,8 +41,8 @@ export function throttledErrorLog(
 ): (error: unknown) => void {
   let quietUntil = 0;
   return (err) => {
-    if (Date.now() < quietUntil) return;
-    quietUntil = Date.now() + 60_000;
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + 60_000;
     log[level]({ err }, message);
   };
 }

@@ -5,7 +5,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { endpoints } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
-import { openLog } from '../../../src/observe/log.ts';
+import { openLog, throttledErrorLog } from '../../../src/observe/log.ts';
 import { ReportOutcomes } from '../../../src/observe/report-outcomes.ts';
 import { planReport } from '../../../src/report/plan.ts';
 import { streamReport } from '../../../src/report/stream.ts';
@@ -197,4 +197,20 @@ test('the trace of a caller goes on to the database, and a malformed one does no
   expect(seen).toEqual([trace, undefined, undefined]);
   reader.close();
   database.close();
+});
+
+test('what goes on failing is told of each minute, also where the clock was set back meanwhile', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  try {
+    const said: string[] = [];
+    const fail = throttledErrorLog(openLog('info', { write: (line) => void said.push(line) }), 'not read');
+    fail(new Error('first'));
+    vi.setSystemTime(Date.now() - 3_600_000);
+    fail(new Error('at once'));
+    vi.advanceTimersByTime(61_000);
+    fail(new Error('later'));
+    expect(said.map((line) => JSON.parse(line).err.message)).toEqual(['first', 'later']);
+  } finally {
+    vi.useRealTimers();
+  }
 });
