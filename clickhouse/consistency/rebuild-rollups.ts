@@ -6,7 +6,6 @@ import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
 import { damagedParts, describeDamagedPart, ofDatabase, requireWholeTable } from './damaged-parts.ts';
-import { recordDifferences } from './record-changes.ts';
 import {
   dropStaging,
   dropStagingOf,
@@ -170,6 +169,30 @@ async function fill(
             ${names.includes(changedAt) ? kept : ''}`,
     query_params: { ...days },
     clickhouse_settings: fillSettings,
+  });
+}
+
+/**
+ * Records as changed now the days, by account, on which a rollup and its replacement differ in any row. On a single
+ * node or on one shard.
+ */
+async function recordDifferences(
+  store: Store,
+  { family, table, columns }: Rollup,
+  replacement: string,
+  { from, to }: DayRange,
+): Promise<void> {
+  const compared = columns.map(({ name }) => name).filter((name) => name !== changedAt);
+  const hash = `cityHash64(${compared.join(', ')})`;
+  const rows = (source: string, count: number) =>
+    `SELECT account_id, day, ${hash} AS row, ${count} AS counted FROM ${source} FINAL WHERE day BETWEEN {from:Date} AND {to:Date}`;
+  await store.command({
+    query: `INSERT INTO ${changesTable(family)} (account_id, day, changed_at)
+            SELECT account_id, day, now64(6, 'UTC')
+            FROM (${rows(table, -1)} UNION ALL ${rows(replacement, 1)})
+            GROUP BY account_id, day HAVING groupBitXor(row) != 0 OR sum(counted) != 0`,
+    query_params: { from, to },
+    clickhouse_settings: { wait_end_of_query: 1 },
   });
 }
 

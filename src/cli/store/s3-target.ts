@@ -2,16 +2,14 @@ import { quoted } from '../../../clickhouse/quoted.ts';
 import { bucketAddress } from '../../../ingest/objects/s3.ts';
 import { usage } from '../command/arguments.ts';
 
-export interface S3Target {
-  readonly target: string;
-  readonly name: string;
-}
-
 /**
  * What ClickHouse is told of `s3://BUCKET/PATH`, or of an address that begins with http; undefined for anything else.
  * Keys and region come from the variables that the AWS tools read; without keys ClickHouse uses its own.
  */
-export function s3Target(place: string, env: NodeJS.ProcessEnv): S3Target | undefined {
+export function s3Target(
+  place: string,
+  env: NodeJS.ProcessEnv,
+): { readonly target: string; readonly name: string } | undefined {
   const url = addressOf(place, env);
   if (!url) return undefined;
   const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = env;

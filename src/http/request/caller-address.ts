@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import type { MiddlewareHandler } from 'hono';
-import { addNetwork, type Network } from '../../config/networks.ts';
+import { addNetwork } from '../../config/networks.ts';
 import type { HttpEnv } from './env.ts';
 
 export interface Caller {
@@ -14,7 +14,7 @@ export interface Caller {
  * The address of the caller: that of the connection, or, where a trusted proxy made the connection, the last address in
  * X-Forwarded-For that is not a trusted proxy's. The caller may have invented the addresses before it.
  */
-export function callersBehind(trustedProxies: readonly Network[]): (incoming: IncomingMessage) => Caller {
+export function callersBehind(trustedProxies: readonly string[]): (incoming: IncomingMessage) => Caller {
   const trusted = new BlockList();
   for (const network of trustedProxies) addNetwork(trusted, network);
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
