@@ -8,7 +8,7 @@ export const signInVariables = {
   PUBLIC_URL: z
     .string()
     .refine(
-      (text) => isSafe(text) && new URL(text).origin === text.replace(/\/$/, ''),
+      (text) => isSafe(text) && new URL(text).pathname === '/',
       `is not the address of this service in browsers, such as https://reports.example.com: ${safe}`,
     )
     .transform((text) => new URL(text).origin)

@@ -158,4 +158,11 @@ describe('a configuration', () => {
       redisUrl: 'rediss://u:p@h',
     });
   });
+
+  test('has the public address as browsers write it', () => {
+    expect(loadConfig({ PUBLIC_URL: 'https://Reports.example.com:443/' }).publicUrl).toBe(
+      'https://reports.example.com',
+    );
+    expect(refusal({ PUBLIC_URL: 'https://reports.example.com/panel' })).toMatch(/^PUBLIC_URL: is not/);
+  });
 });
