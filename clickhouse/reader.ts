@@ -104,13 +104,9 @@ export class Reader {
   }
 
   /** Ends all that runs, as a lost connection does; what is asked next goes on new ones. */
-  breakOff(): void {
+  close(): void {
     this.#agent.destroy();
     this.#fresh.destroy();
-  }
-
-  close(): void {
-    this.breakOff();
   }
 
   #send(

@@ -26,11 +26,6 @@ export interface ClusterNode {
   readonly weight: number;
 }
 
-/** The cluster does not meet adtally's needs; the message says what to do. */
-export class ClusterError extends Error {
-  override readonly name = 'ClusterError';
-}
-
 interface Known {
   readonly layout: Promise<Layout | undefined>;
   /** By `performance.now()`. */
@@ -85,7 +80,7 @@ export function shardCount(nodes: readonly ClusterNode[]): number {
   return Math.max(...nodes.map(({ shard }) => shard));
 }
 
-/** The nodes of a cluster, ordered by shard. @throws {ClusterError} when ClickHouse knows no cluster of that name */
+/** The nodes of a cluster, ordered by shard. @throws when ClickHouse knows no cluster of that name */
 export async function nodesOf(store: Store, cluster: string): Promise<ClusterNode[]> {
   const nodes = await select<ClusterNode>(
     store,
@@ -99,7 +94,7 @@ export async function nodesOf(store: Store, cluster: string): Promise<ClusterNod
     store,
     'SELECT DISTINCT cluster FROM system.clusters ORDER BY 1',
   );
-  throw new ClusterError(
+  throw new Error(
     `${store.address.url} has no cluster ${cluster}, only: ${others.map((other) => other.cluster).join(', ') || 'none'}; clusters are defined under remote_servers in the ClickHouse configuration`,
   );
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Address, connect, type Store } from '../client.ts';
-import { ClusterError, type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
+import { type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
 import { onNodes, remoteTable } from '../cluster/on-nodes.ts';
 import { readSettings } from '../settings.ts';
 import { layoutFollowsWithinMs } from '../timings.ts';
@@ -11,7 +11,7 @@ import { tablesOnEveryNode } from './migration-files.ts';
  * Migrates every node of a cluster to this version, one after the other, and returns the names of the migrations
  * applied. All nodes have to answer. A node that was added to the cluster gets the tables and, from the other nodes, a
  * copy of what every node has; no account is stored there until `placeAccount` or `growCluster` says so.
- * @throws {ClusterError} naming what is wrong with the cluster, or the node whose migration failed
+ * @throws naming what is wrong with the cluster, or the node whose migration failed
  */
 export async function migrateCluster(
   address: Address,
@@ -31,7 +31,7 @@ export async function migrateCluster(
     const wanted = createLayout({ cluster, nodes, sharding: { database, shards, firstShards } });
     const applied = await onNodes(server, nodes, database, (node, { host }) =>
       migrate(node.address, timezone, options, wanted).catch((cause: unknown) => {
-        throw new ClusterError(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+        throw new Error(`${host}: ${cause instanceof Error ? cause.message : cause}`, { cause });
       }),
     );
     if (known && nodes.length > 1) {
@@ -53,7 +53,7 @@ export async function migrateCluster(
 function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void {
   const heavy = nodes.find(({ weight }) => weight !== 1);
   if (heavy) {
-    throw new ClusterError(
+    throw new Error(
       `${heavy.host} of cluster ${cluster} has weight ${heavy.weight}: every shard needs weight 1, because adtally assigns accounts by shard number`,
     );
   }

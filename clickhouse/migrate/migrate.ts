@@ -11,14 +11,11 @@ import {
 import { oneAtATime } from './one-at-a-time.ts';
 import { unfinishedRestore } from './restored.ts';
 
-/** The store and this version of adtally do not match; the message says what to do. */
-class MigrationError extends Error {}
-
 /** The store was migrated by a newer version of adtally. */
-export class NewerStore extends MigrationError {}
+export class NewerStore extends Error {}
 
 /** A restore was interrupted when it had given up the old data; the new is complete, and waits to take its place. */
-export class UnfinishedRestore extends MigrationError {
+export class UnfinishedRestore extends Error {
   readonly from: string;
 
   /** @param from the backup, as the command was given it */
@@ -42,7 +39,7 @@ export interface MigrateOptions {
  * missing.
  * @param reportTimezone fixes the report day of a new store; by default the store's, or UTC
  * @param layout for a node of a cluster, see `migrateCluster`
- * @throws {MigrationError} when an applied migration was edited, the store is newer, or was made with other settings
+ * @throws when an applied migration was edited, the store is newer, or was made with other settings
  */
 export async function migrate(
   address: Address,
@@ -78,7 +75,7 @@ export async function migrate(
       try {
         await store.command({ query: `SYSTEM RELOAD DICTIONARY ${tried}` });
       } catch (error) {
-        throw new MigrationError(
+        throw new Error(
           `dictionaries cannot read names as the user ${user}, so they stay as they are: see CLICKHOUSE_NAMES_USER and CLICKHOUSE_NAMES_PASSWORD. ClickHouse says: ${(error as Error).message}`,
           { cause: error },
         );
@@ -139,7 +136,7 @@ async function settle(store: Store, wanted: Wanted): Promise<Settings> {
   return settings;
 }
 
-/** Node.js takes a zone in any case. @throws {MigrationError} when ClickHouse does not know it by this name */
+/** Node.js takes a zone in any case. @throws when ClickHouse does not know it by this name */
 async function requireKnownTimezone(store: Store, timezone: string): Promise<void> {
   const found = await select<{ name: string }>(
     store,
@@ -148,21 +145,19 @@ async function requireKnownTimezone(store: Store, timezone: string): Promise<voi
   );
   if (found.some(({ name }) => name === timezone)) return;
   const [known] = found;
-  throw new MigrationError(
+  throw new Error(
     `REPORT_TIMEZONE=${timezone}: ${known ? `write ${known.name}, as ClickHouse does` : 'ClickHouse knows no such time zone'}`,
   );
 }
 
-/** @throws {MigrationError} when a store was made with another time zone, or on another cluster or on none */
+/** @throws when a store was made with another time zone, or on another cluster or on none */
 function requireSame({ address }: Store, { timezone, cluster }: Settings, wanted: Wanted): void {
   const { database } = address;
   if (cluster && cluster !== wanted.layout?.cluster) {
-    throw new MigrationError(
-      `database ${database} is on the cluster ${cluster}: set CLICKHOUSE_CLUSTER=${cluster}`,
-    );
+    throw new Error(`database ${database} is on the cluster ${cluster}: set CLICKHOUSE_CLUSTER=${cluster}`);
   }
   if (!cluster && wanted.layout) {
-    throw new MigrationError(
+    throw new Error(
       `database ${database} is on a single node: use another CLICKHOUSE_DATABASE for the cluster and load the events into it, see docs/scaling.md`,
     );
   }
@@ -171,12 +166,12 @@ function requireSame({ address }: Store, { timezone, cluster }: Settings, wanted
 
 function requireSameTimezone(stored: string, configured: string | undefined): void {
   if (configured === undefined || configured === stored) return;
-  throw new MigrationError(
+  throw new Error(
     `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,
   );
 }
 
-/** The migrations that the store lacks, in order. @throws {MigrationError} as `migrate` does */
+/** The migrations that the store lacks, in order. @throws as `migrate` does */
 export async function pendingMigrations(store: Store): Promise<Migration[]> {
   const known = await readMigrations();
   const applied = await appliedMigrations(store);
@@ -188,7 +183,7 @@ export async function pendingMigrations(store: Store): Promise<Migration[]> {
       );
     }
     if (migration.checksum !== checksum) {
-      throw new MigrationError(
+      throw new Error(
         `migration ${name} was edited after it was applied: restore the file and put the change into a new one`,
       );
     }
@@ -214,7 +209,7 @@ export async function appliedMigrations(
 /**
  * Waits while a process is migrating.
  * @returns whether the store has migrations: a new one, which has none, is let pass where `mayBeNew`
- * @throws {MigrationError} when the store lacks a migration, or as `migrate` does
+ * @throws when the store lacks a migration, or as `migrate` does
  */
 export async function requireMigrated(store: Store, mayBeNew = false): Promise<boolean> {
   let pending = await pendingMigrations(store);
@@ -224,11 +219,11 @@ export async function requireMigrated(store: Store, mayBeNew = false): Promise<b
     pending = await pendingMigrations(store);
   } else if (mayBeNew) return false;
   const [next] = pending;
-  if (next) throw new MigrationError(`the store lacks migration ${next.name}: run adtally migrate`);
+  if (next) throw new Error(`the store lacks migration ${next.name}: run adtally migrate`);
   return true;
 }
 
-/** The time zone of the report day. @throws {MigrationError} when another one is configured */
+/** The time zone of the report day. @throws when another one is configured */
 export async function requireTimezone(store: Store, configured?: string): Promise<string> {
   const { timezone } = await requireSettings(store);
   requireSameTimezone(timezone, configured);

@@ -3,7 +3,7 @@ import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { chunkInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
-import { ClusterError, type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
+import { type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
 import { homeShardExpression } from '../cluster/sharding-key.ts';
 import { distributedTable, shardingKeys } from '../migrate/migration-files.ts';
@@ -25,7 +25,7 @@ export type StillAlone = () => void;
  * are already loaded stay where they are; reports of the account then read all shards, as they do for an account on
  * several shards. Safe to repeat. The caller makes sure that no load runs at the same time.
  * @returns whether reports of the account read all shards
- * @throws {ClusterError} when there is no such shard, or when a chunk is unsettled: sent again, it would go elsewhere
+ * @throws when there is no such shard, or when a chunk is unsettled: sent again, it would go elsewhere
  */
 export async function placeAccount(
   store: Store,
@@ -37,7 +37,7 @@ export async function placeAccount(
   const maxShard = shardCount(layout.nodes);
   const unknown = shards.find((shard) => shard < 1 || shard > maxShard);
   if (unknown !== undefined)
-    throw new ClusterError(`there is no shard ${unknown}: ${layout.cluster} has shards 1 to ${maxShard}`);
+    throw new Error(`there is no shard ${unknown}: ${layout.cluster} has shards 1 to ${maxShard}`);
   await requireNoUnsettledChunk(store);
   const [now] = await select<{ home: number; shards: number[]; rows: number }>(
     store,
@@ -73,8 +73,7 @@ export async function growCluster(
   const { sharding } = layout;
   const settings = await requireSettings(store);
   const [from, to] = [sharding.shards, shardCount(layout.nodes)];
-  if (to < from)
-    throw new ClusterError(`${layout.cluster} has ${to} shards, but accounts are spread over ${from}`);
+  if (to < from) throw new Error(`${layout.cluster} has ${to} shards, but accounts are spread over ${from}`);
   await requireNoUnsettledChunk(store);
   const target = await insertTargetOnAllNodes(store, 'placements');
   // Accounts whose shard would change; an account with a placement keeps it.
@@ -134,8 +133,7 @@ async function recordPlacement(
 
 async function requireCluster(store: Store): Promise<Layout> {
   const layout = await layoutOf(store);
-  if (!layout)
-    throw new ClusterError(`database ${store.address.database} is on a single node, not on a cluster`);
+  if (!layout) throw new Error(`database ${store.address.database} is on a single node, not on a cluster`);
   return layout;
 }
 
@@ -145,7 +143,7 @@ async function requireNoUnsettledChunk(store: Store): Promise<void> {
     "toUInt64(c.sent_at) > 0 AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')",
   );
   if (!found) return;
-  throw new ClusterError(
+  throw new Error(
     `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Run its command again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
   );
 }

@@ -99,7 +99,7 @@ export async function startService(
     store,
     onError: warnOf('placements not refreshed: reports read all shards'),
   });
-  const readiness = new Readiness(store, () => reader.breakOff());
+  const readiness = new Readiness(store, () => reader.close());
   const figures = new StoreFigures({
     store,
     alerts: config.alerts,
