@@ -17,6 +17,7 @@ interface Service {
   /** Null: as it is outside. */
   readonly environment?: Readonly<Record<string, string | null>>;
   readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
 }
 
 interface Compose {
@@ -106,6 +107,13 @@ test('on the cluster the services believe their proxy, by its address, and tell 
   for (const name of ['adtally-1', 'adtally-2']) {
     expect(all[name]?.environment).toMatchObject({ TRUSTED_PROXIES: address, ADMIN_PORT: '9090' });
   }
+});
+
+test.each(files)('commands of %s run where migrate fails', (file) => {
+  const { cli } = composed(file).services;
+  const waitsFor = Object.keys(cli?.depends_on ?? {});
+  expect(waitsFor).toEqual([expect.stringMatching(/^clickhouse(-1-1)?$/)]);
+  expect(cli?.environment?.CLICKHOUSE_URL).toBe(`http://${waitsFor}:8123`);
 });
 
 test('.env.example names every variable that a compose file asks for', () => {
