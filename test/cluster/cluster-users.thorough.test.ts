@@ -61,6 +61,14 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     await rebuildRollups(store, catalog);
     expect((await verifyRollups(store, catalog)).differences).toEqual([]);
     await withdrawChunks(store, ['nobody']);
+    const both = 'DATABASE adtally, DATABASE adtally_shard';
+    await store.command({ query: `BACKUP ${both} TO File('of-a-node')` });
+    const server = connect({ ...loader, database: 'default' });
+    for (const database of ['adtally', 'adtally_shard']) {
+      await server.command({ query: `DROP DATABASE ${database} SYNC` });
+    }
+    await server.command({ query: `RESTORE ${both} FROM File('of-a-node')` });
+    await server.close();
     await signOutEverywhere(people, 'anna');
     await agree(people, 'account a1', 'anna@example.com', store);
     await unsubscribe(people, 'account a1', 'anna@example.com', store);
