@@ -115,7 +115,12 @@ test('a backup that does not fit leaves everything as it was', async () => {
   await done('verify');
 });
 
-test('a place that cannot be written is refused before any work', async () => {
+test('a place that cannot be written, or not so, is refused before any work', async () => {
+  const zip = join(folder, 'backup.zip');
+  expect(await adtally('backup', zip)).toMatchObject({
+    code: 2,
+    stderr: `error: ${zip}: the embedded ClickHouse packs no .zip, but .tar.zst\n`,
+  });
   const { code, stderr } = await adtally('backup', '/proc/adtally.tar.zst');
   expect({ code, stderr }).toEqual({
     code: 2,

@@ -41,6 +41,7 @@ export function archiveToWrite(place: string): Archive {
   const path = resolve(place);
   if (existsSync(path)) throw usage(`${path} is there already: give another name`);
   if (!existsSync(dirname(path))) throw usage(`${path}: there is no folder ${dirname(path)}`);
+  if (/\.zipx?$/.test(path)) throw usage(`${path}: the embedded ClickHouse packs no .zip, but .tar.zst`);
   return linkedTo(path, 'adtally-to');
 }
 
