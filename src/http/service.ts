@@ -265,8 +265,8 @@ function measureStore(metrics: Metrics, lastLoad: Refreshed<Date | undefined>, f
     () => (lastLoad.value?.getTime() ?? Number.NaN) / 1000,
   );
   metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () => process.memoryUsage.rss());
-  metrics.info('adtally_build_info', 'What runs here; always 1.', {
-    node: process.version,
-    ...runningVersion(),
-  });
+  const labels = { node: process.version, ...runningVersion() };
+  metrics.gauges('adtally_build_info', 'What runs here; always 1.', Object.keys(labels), () => [
+    { labels, value: 1 },
+  ]);
 }

@@ -81,14 +81,6 @@ export class Metrics {
     );
   }
 
-  /** Labels that tell what this is, on a value that is always 1. */
-  info(name: string, help: string, labels: Readonly<Record<string, string>>): void {
-    this.#add(new Gauge({ name, help, labelNames: Object.keys(labels), registers: [] })).set(
-      { ...labels },
-      1,
-    );
-  }
-
   #add<M extends Counter | Histogram | Gauge>(metric: M): M {
     this.registry.registerMetric(metric);
     return metric;
