@@ -61,6 +61,8 @@ const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 
+/** The beginning of why an amount is rejected that rounding mends. */
+export const tooManyPlaces = 'has more than 6 decimal places';
 export const truthReason = 'must be true or false';
 const timeReason = `must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970${optionHint('dates', 'reads serial dates', 'excel')}`;
 
@@ -220,7 +222,7 @@ function moneyOf(text: string, round: boolean): Value {
         : [
             {
               broken: breaks(number, 2),
-              reason: `has more than 6 decimal places${optionHint('round_money', 'rounds it', true)}`,
+              reason: `${tooManyPlaces}${optionHint('round_money', 'rounds it', true)}`,
             },
           ]),
     ],

@@ -64,6 +64,9 @@ export async function forgetRejected(store: Store, chunks: readonly string[]): P
   await deleteChunks(store, 'rejected_rows', { chunks, condition });
 }
 
+/** What is told of a rejected row that is open again with its corrected fields. */
+export const correctedOnce = 'its correction was taken back: replay loads it once more';
+
 /** Opens the rejected rows of a replay again, with their corrected fields. Can be repeated. */
 export async function reopenRejects(store: Store, replayId: string): Promise<void> {
   const condition = 'replay_id = {id:String}';
@@ -73,8 +76,8 @@ export async function reopenRejects(store: Store, replayId: string): Promise<voi
   if (chunks.length === 0) return;
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields)
-            SELECT chunk, line, load_id, file, faults, raw, fields FROM rejected_rows FINAL WHERE ${condition}`,
-    query_params: params,
+            SELECT chunk, line, load_id, file, [('', {told:String})], raw, fields FROM rejected_rows FINAL WHERE ${condition}`,
+    query_params: { ...params, told: correctedOnce },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   // Older versions must not come back when an open one is deleted.

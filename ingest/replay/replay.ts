@@ -1,13 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
+import { eventFields } from '../../catalog/events.ts';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { plainReading } from '../event/reading.ts';
+import { tooManyPlaces } from '../event/values.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { Load, type WaitOptions } from '../ledger/load.ts';
 import { replayOf } from '../ledger/load-records.ts';
 import { loadEvents } from '../load/load-events.ts';
-import { ofLoads, openRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
+import {
+  correctedOnce,
+  type Fault,
+  ofLoads,
+  openRejects,
+  type RejectedRow,
+} from '../rejects/rejected-rows.ts';
 import { faultsOfRows, linesOf } from './judge-corrections.ts';
 import { type Correction, readCorrections } from './read-corrections.ts';
 
@@ -93,6 +101,30 @@ interface Turn {
 /** What an export has in place of bytes that are not UTF-8: somebody has to say what they mean. */
 const notUtf8 = '\uFFFD';
 
+interface Rejected extends RejectedRow, Pick<Correction, 'chunk'> {
+  /** Its fields as an export has them. */
+  readonly exported: Readonly<Record<string, string>>;
+  /** Those of its fields that are not UTF-8. */
+  readonly broken: readonly string[];
+}
+
+/**
+ * Why a row was rejected that nobody has corrected. Its fields do not show every reason: cells may have moved into other
+ * columns, and a value that could not be computed is not there.
+ */
+function hiddenFaults(
+  { fields }: Correction,
+  { exported, faults }: Rejected,
+  roundMoney: boolean,
+): readonly Fault[] {
+  const changed = eventFields.some((name) => (fields[name] ?? '') !== (exported[name] ?? ''));
+  if (changed) return [];
+  const left = faults.filter(
+    ({ reason }) => reason !== correctedOnce && !(roundMoney && reason.startsWith(tooManyPlaces)),
+  );
+  return left.length === 0 ? left : [...left, { field: '', reason: 'nothing of it was corrected' }];
+}
+
 const placeOf = ({ chunk, line }: Pick<Correction, 'chunk' | 'line'>): string => `${chunk}:${line}`;
 
 /** Finishes an unfinished replay, if there is one, and returns nothing; else replays what is open. */
@@ -116,13 +148,14 @@ async function replayOnce(
   }
   const open = new Map(
     (
-      await select<{ chunk: string; line: number; broken: string[] }>(
+      await select<Rejected>(
         store,
-        `SELECT chunk, toFloat64(line) AS line, arrayFilter(name -> NOT isValidUTF8(r.fields[name]), mapKeys(r.fields)) AS broken
+        `SELECT chunk, toFloat64(line) AS line, faults, mapApply((name, value) -> (name, toValidUTF8(value)), r.fields) AS exported,
+           arrayFilter(name -> NOT isValidUTF8(r.fields[name]), mapKeys(r.fields)) AS broken
          FROM rejected_rows AS r FINAL WHERE ${ofLoads} AND ${openRejects}`,
         { loads: [load] },
       )
-    ).map(({ chunk, line, broken }) => [placeOf({ chunk, line }), broken]),
+    ).map((row) => [placeOf(row), row]),
   );
   const candidates = corrections.filter((row) => open.has(placeOf(row)));
   const faults = await faultsOfRows(
@@ -131,9 +164,13 @@ async function replayOnce(
     { requireEventId: dedupe, roundMoney },
   );
   for (const [n, row] of candidates.entries()) {
-    const left = (open.get(placeOf(row)) ?? []).filter((field) => row.fields[field]?.includes(notUtf8));
+    const rejected = open.get(placeOf(row));
+    if (!rejected) continue;
+    const left = rejected.broken.filter((field) => row.fields[field]?.includes(notUtf8));
     const more = left.map((field) => ({ field, reason: 'has U+FFFD in place of what was not UTF-8' }));
-    if (more.length > 0) faults.set(n, [...(faults.get(n) ?? []), ...more]);
+    const shown = [...(faults.get(n) ?? []), ...more];
+    const found = shown.length > 0 ? shown : hiddenFaults(row, rejected, roundMoney);
+    if (found.length > 0) faults.set(n, found);
   }
   const good = candidates.filter((_, n) => !faults.has(n));
   let duplicates = 0;

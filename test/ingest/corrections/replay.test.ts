@@ -132,6 +132,44 @@ test('amounts of more than six decimal places are rounded where --round-money sa
   expect(stored).toEqual([{ spend: '1.234568' }, { spend: '2.345679' }]);
 });
 
+test('a row that nobody corrected stays rejected, though its fields do not show why; taken back, its correction is loaded again', async () => {
+  const path = await file(
+    'e.csv',
+    [
+      'day,advertiser_id,campaign_id,impressions,referrals,spend',
+      `2026-03-01,${loads.account},c,1,204,7,5`,
+      `2026-03-01,${loads.account},c,1`,
+      `2026-03-01,${loads.account},c,many,7,5`,
+    ].join('\n'),
+  );
+  const mapping = await file(
+    'mapping.json',
+    JSON.stringify({
+      map: { event_time: 'day' },
+      expressions: { impressions: 'toUInt64OrNull({impressions})' },
+    }),
+  );
+  const { stdout } = await run('ingest', 'events', '--json', '--mapping', mapping, path);
+  const [load = ''] = JSON.parse(stdout).loads;
+  const untouched = await file('c.csv', (await run('rejects', load, '--csv')).stdout);
+  const { code, stderr } = await run('replay', load, untouched);
+  expect(code, stderr).toBe(4);
+  expect(stderr).toMatch(/line 2: the record must have as many cells .*; nothing of it was corrected/);
+  expect(stderr).toMatch(/line 3: .* cells .*\n.*line 4: impressions cannot be computed/);
+  expect(stderr).toContain('0 rows replayed, 3 still faulty');
+  const exported = (await run('rejects', load, '--json')).stdout.trimEnd().split('\n');
+  const right = exported.map((line) => {
+    const row = JSON.parse(line);
+    return JSON.stringify({ ...row, event: { ...row.event, impressions: '1204' } });
+  });
+  const correct = await file('right.ndjson', right.join('\n'));
+  expect(await run('replay', load, correct)).toMatchObject({ code: 0, stderr: '3 rows replayed\n' });
+  const [taken] = JSON.parse((await run('loads', '--json')).stdout);
+  expect(await run('unload', taken.load)).toMatchObject({ code: 0 });
+  expect(await run('replay', load, correct)).toMatchObject({ code: 0, stderr: '3 rows replayed\n' });
+  expect(await totals()).toMatchObject({ events: 3 });
+});
+
 test('numbers of a corrected NDJSON keep all their digits, and what looks like one in a text stays text', async () => {
   const rejected = event({ advertiser_id: loads.account, quantity: 0 });
   const path = await file('e.ndjson', ndjson([rejected]));
