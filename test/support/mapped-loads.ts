@@ -20,6 +20,8 @@ export interface MappedLoad {
 
 export interface MappedLoads {
   readonly db: TestStore;
+  /** What was warned of, by all loads. */
+  readonly warned: readonly string[];
   /** Flags with a mapping file of this content. */
   inFile(mapping: unknown, name?: string): Promise<{ readonly mapping: string }>;
   /** Loads a file through a mapping. */
@@ -35,6 +37,7 @@ export function useMappedLoads(): MappedLoads {
   const db = useStore();
   let folder = '';
   let made = 0;
+  const warned: string[] = [];
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'adtally-mapping-'));
   });
@@ -53,7 +56,7 @@ export function useMappedLoads(): MappedLoads {
       chunkBytes: 1 << 20,
       // Texts of several tests may begin alike.
       again: true,
-      reading: mappedReading(file, valid),
+      reading: mappedReading(file, valid, (text) => warned.push(text)),
       ...(valid.timezone && { timezone: valid.timezone.name }),
       ...(valid.dates && { dates: valid.dates }),
       roundMoney: valid.roundMoney,
@@ -71,6 +74,7 @@ export function useMappedLoads(): MappedLoads {
   };
   return {
     db,
+    warned,
     load,
     inFile: async (mapping, name = `mapping-${++made}.json`) => ({
       mapping: await written(name, typeof mapping === 'string' ? mapping : JSON.stringify(mapping)),

@@ -10,7 +10,7 @@ import { useService } from '../../support/service.ts';
 import { records, recounted, type Shape, shapes, table } from '../../support/shapes.ts';
 
 /** Files as sheets, platforms, databases and programs write them give the reports that their records add up to. */
-const { db, load, inFile } = useMappedLoads();
+const { db, load, inFile, warned } = useMappedLoads();
 const service = useService(db);
 const folder = mkdtempSync(join(tmpdir(), 'adtally-shapes-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -51,6 +51,7 @@ describe('exports of platforms', () => {
   test.each(Object.entries(examples))('%s', async (name, example) => {
     const { account = '', ...loaded } = (await loads.get(name)) ?? {};
     expect(loaded).toMatchObject({ leftOut: example.leftOut, rejected: [] });
+    expect(warned.filter((text) => text.includes(example.data))).toEqual([]);
     expect(await reportByDay(service, example, account)).toEqual(example.rows);
   });
 
