@@ -47,4 +47,6 @@ export const judgeSettings: ClickHouseSettings = {
   session_timezone: 'UTC',
   // Half a surrogate pair in an escape makes the record unreadable, and nothing else.
   input_format_json_throw_on_bad_escape_sequence: 0,
+  // What is shown of a value is as the file has it: 09/01/2026.
+  output_format_json_escape_forward_slashes: 0,
 };

@@ -30,6 +30,8 @@ const readerSettings: ClickHouseSettings = {
   input_format_json_read_bools_as_strings: 0,
   input_format_json_read_objects_as_strings: 0,
   input_format_json_read_arrays_as_strings: 0,
+  // What is shown of a value is as the file has it: 09/01/2026.
+  output_format_json_escape_forward_slashes: 0,
 };
 
 /** The names that are there already. */
