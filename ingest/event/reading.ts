@@ -1,6 +1,6 @@
 import { countFields, type EventField, eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
-import { optionHint } from '../input/option-hint.ts';
+import { hint, optionHint } from '../input/option-hint.ts';
 import {
   compileMapping,
   defaultMapping,
@@ -178,7 +178,7 @@ function requireKnown(file: string, unknown: readonly string[]): void {
       ? `${name === '' ? 'a column without a name' : `column ${name}`} is not a field of an event`
       : `columns ${unknown.map((each) => each || '(without a name)').join(', ')} are not fields of an event`;
   throw new InputError(
-    `${file}: ${what}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${unknown.length === 1 ? 'it' : 'them'} out`, true)}`,
+    `${file}: ${what}${hint('--suggest', 'a mapping', 'tells what is meant')}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${unknown.length === 1 ? 'it' : 'them'} out`, true)}`,
   );
 }
 

@@ -4,6 +4,7 @@ import type { FileReading } from '../event/reading.ts';
 import type { RecordSource } from '../event/record-source.ts';
 import type { Rule } from '../event/values.ts';
 import { InputError } from '../input/input-error.ts';
+import { hint } from '../input/option-hint.ts';
 import { records, structureOf, unreadable } from './text-records.ts';
 
 /** How a format takes records apart. */
@@ -63,7 +64,10 @@ export function cellsReader(
 function columnsOf(file: string, { header }: FileReading, cells: readonly string[]): readonly string[] {
   if (!header) return cells.map((_, n) => `${n + 1}`);
   const twice = cells.find((name, n) => name !== '' && cells.indexOf(name) !== n);
-  if (twice !== undefined) throw new InputError(`${file}: column ${twice} appears twice`);
+  if (twice !== undefined) {
+    const advice = hint('--no-header', '"header": false in a mapping', 'reads the first line as a record');
+    throw new InputError(`${file}: column ${twice} appears twice${advice}`);
+  }
   return cells;
 }
 

@@ -103,7 +103,12 @@ const refused: [file: string, content: string | Buffer, sentence: RegExp, flags?
   [
     'unknown.csv',
     'event_time,advertiser_id,campaign_id,impressions,Ctr\n',
-    /^column Ctr is not a field of an event; there are event_id, .* \(--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out\)$/,
+    /^column Ctr is not a field of an event \(--suggest, or a mapping, tells what is meant\); there are event_id, .* \(--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out\)$/,
+  ],
+  [
+    'headless.csv',
+    '2026-09-01,acme,c,0,0\n',
+    /^column 0 appears twice \(--no-header, or "header": false in a mapping, reads the first line as a record\)$/,
   ],
   [
     'column.csv',
