@@ -235,6 +235,8 @@ const refusals: Partial<Record<Refusal, string>> = {
   other_family: 'this login token does not open the reports of this family',
   other_account: 'whoever signed in may not see this account',
   other_purpose: 'this token is for a program that sends events or runs operations, and opens no report',
+  forged_link: 'this link is not whole, or its address was changed: it opens one report as it was made',
+  expired_link: 'this link has ended: make a new one',
 };
 
 function asProblem(error: unknown, refused?: Refusal): Problem {

@@ -1,4 +1,4 @@
-/** Why a login is refused, for the log and the metrics; the caller is not told. */
+/** Why a login is refused, for the log and the metrics; the caller is told some of it. */
 export type Refusal =
   | 'missing'
   | 'malformed'

@@ -35,7 +35,7 @@ export const problems = {
   },
   unauthorized: {
     status: 401,
-    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family; or the session of whoever signed in to the page has ended or does not open the account.',
+    when: 'The login token is missing, unknown, expired or revoked, or opens only the reports of the other family; or a link was changed or has ended; or the session of whoever signed in to the page has ended or does not open the account.',
     detail: 'a valid login token is required: authorization: Bearer <LOGIN_TOKEN>',
   },
   not_found: {

@@ -63,6 +63,7 @@ describe('a link', () => {
     await response.text();
     return response.status;
   };
+  const detailOf = async (link: string) => JSON.parse(await (await follow(link)).text()).detail;
 
   test('opens the one report without a token, by GET and HEAD, for a week', async () => {
     const { link, expires } = await linkOf();
@@ -104,6 +105,7 @@ describe('a link', () => {
       link.replace(proof, 'x'),
     ];
     for (const address of changed) expect([address, await statusOf(address)]).toEqual([address, 401]);
+    expect(await detailOf(`${link}&limit=1`)).toMatch(/^this link is not whole, or its address was changed/);
     expect(await statusOf(link, {}, elsewhere)).toBe(401);
     const headers = { authorization: `Bearer ${await service.token('linking')}` };
     expect(await statusOf(link.replace('03-31', '03-30'), { headers })).toBe(401);
@@ -116,6 +118,7 @@ describe('a link', () => {
     const { link } = await linkOf({}, Promise.resolve(token));
     expect(await statusOf(link)).toBe(200);
     await vi.waitUntil(async () => (await statusOf(short)) === 401, { timeout: 20_000 });
+    expect(await detailOf(short)).toBe('this link has ended: make a new one');
     await revokeTokens(db.store, { token });
     await vi.waitUntil(async () => (await statusOf(link)) === 401, { timeout: 20_000 });
     expect(await statusOf((await linkOf()).link)).toBe(200);
