@@ -148,7 +148,7 @@ export const closePattern = /^(closed|[0-9a-f]{64})$/;
 /** What was closed. */
 export const closeNamed = z.string({ error: notClosed }).regex(closePattern, notClosed);
 
-const comparable = `must be ${periodNames.join(', ')}, or an object with start_time and end_time`;
+const comparable = `must be ${periodNames.join(', ')}, or an object with start_time and end_time (in an address two days with a slash)`;
 
 /** What is said of an object of another shape, and of a member that it cannot have. */
 const unlessUnknown =

@@ -86,6 +86,7 @@ test.each([
     'filter.device',
     'did you mean filters.FIELD?',
   ],
+  ['one day to compare with', `${search}&compare_to=2026-08-31`, 'compare_to', '(in an address two days'],
   ['a parameter given twice', `${search}&end_time=2026-03-31`, 'end_time'],
   ['the name of something else', `${search}&__proto__=1`, '__proto__'],
 ])('%s is refused and named', async (_, parameters, field, reason = '') => {
