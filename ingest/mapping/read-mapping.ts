@@ -76,6 +76,8 @@ const mappingFile = z.strictObject({
   round_money: flag.optional(),
   fill_in: z.record(z.string(), text, 'must be an object of fields and questions').optional(),
 } satisfies Record<HintedOption, z.ZodType> & Record<string, z.ZodType>);
+/** A mapping as its file says it. */
+export type MappingText = z.input<typeof mappingFile>;
 const members = Object.keys(mappingFile.shape);
 
 /**

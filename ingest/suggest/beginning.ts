@@ -8,17 +8,12 @@ import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { membersOf } from '../input/json-records.ts';
 import { headBytes } from '../input/pieces.ts';
+import type { MappingText } from '../mapping/read-mapping.ts';
 import { dateShape } from './dates.ts';
 import { areNumbers } from './numbers.ts';
 
 /** Members of a mapping that say how a file is written. */
-export interface Layout {
-  readonly encoding?: string;
-  readonly delimiter?: string;
-  readonly header?: false;
-  readonly skip_lines?: number;
-  readonly records?: string;
-}
+export type Layout = Pick<MappingText, 'encoding' | 'delimiter' | 'header' | 'skip_lines' | 'records'>;
 
 /** What the first lines of a file show. */
 export interface Beginning {

@@ -3,20 +3,8 @@ import { join } from 'node:path';
 import { catalog } from '../../catalog/catalog.ts';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { parseExpression } from '../mapping/expression.ts';
+import type { MappingText } from '../mapping/read-mapping.ts';
 import type { Beginning } from './beginning.ts';
-
-/** A mapping as its file says it. */
-export interface MappingText {
-  readonly map?: Readonly<Record<string, string>>;
-  readonly set?: Readonly<Record<string, string>>;
-  readonly expressions?: Readonly<Record<string, string>>;
-  readonly where?: string;
-  readonly records?: string;
-  readonly delimiter?: string;
-  readonly header?: boolean;
-  readonly skip_lines?: number;
-  readonly [member: string]: unknown;
-}
 
 /** An export of which there is an example. */
 export interface KnownExport {

@@ -1,5 +1,6 @@
 import { countFields, type EventField, eventTypes, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { parseExpression } from '../mapping/expression.ts';
+import type { MappingText } from '../mapping/read-mapping.ts';
 import type { Beginning, Layout } from './beginning.ts';
 import { areFirstDays, dateShape, unknownDates } from './dates.ts';
 import {
@@ -7,7 +8,6 @@ import {
   fieldsByName,
   isLastDay,
   type KnownExport,
-  type MappingText,
   ourNames,
   plainName,
   recognise,
@@ -17,7 +17,7 @@ import type { Shape } from './shape.ts';
 
 export interface Suggestion {
   /** As a mapping file takes it. What nobody but a person can say is in `fill_in`: until then it is refused. */
-  readonly mapping: MappingText & { readonly fill_in?: Readonly<Record<string, string>> };
+  readonly mapping: MappingText;
   /** Why its members are as they are. */
   readonly reasons: readonly string[];
   /** Fields of `fill_in` whose column is known: how its values are meant is not. */
