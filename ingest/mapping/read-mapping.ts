@@ -85,29 +85,41 @@ const members = Object.keys(mappingFile.shape);
  * @throws {MappingError} that names the flag, or the file and its member; {InputError} for a file that cannot be read
  */
 export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
-  const { fill_in = {}, ...file } = flags.mapping === undefined ? {} : await readMappingFile(flags.mapping);
-  const sources = new Map<EventField, FieldSource>(file.sources);
+  const name = fileNamed(flags.mapping);
+  const at = (member: string) => `${name}: ${member}`;
+  const file = flags.mapping === undefined ? mappingFile.parse({}) : await readMappingFile(flags.mapping);
+  const ofAll = eventOf(file, at);
   const own = flagSources(flags);
-  for (const [field, source] of own) sources.set(field, source);
-  const where = flags.where === undefined ? file.where : whereOf(flags.where, '--where');
+  const sources = new Map([...ofAll.sources, ...own]);
+  const flagged = flags.where === undefined ? undefined : whereOf(flags.where, '--where');
+  const where = flagged ?? ofAll.where;
   // What a flag says holds for every event.
-  const events = file.events?.map((event) => ({
-    ...event,
-    sources: new Map([...event.sources, ...own]),
-    ...(flags.where !== undefined && where && { where }),
-  }));
-  const timezone =
-    flags.timezone === undefined ? file.timezone : { name: flags.timezone, place: '--timezone' };
-  const encoding =
-    flags.encoding === undefined ? file.encoding : checkedEncoding(flags.encoding, '--encoding');
-  const dates = flags.dates === undefined ? file.dates : checkedDates(flags.dates, '--dates');
-  const delimiter =
-    flags.delimiter === undefined ? file.delimiter : checkedDelimiter(flags.delimiter, '--delimiter');
+  const events = file.events?.map((event, n) => {
+    const ofOne = eventOf(event, (member) => at(`events[${n}].${member}`));
+    const condition = flagged ?? bothOf(ofAll.where, ofOne.where);
+    return {
+      sources: new Map([...ofAll.sources, ...ofOne.sources, ...own]),
+      ...(condition && { where: condition }),
+    };
+  });
+  /** What the flag of that name says, or else the file. */
+  const said = <T>(
+    option: 'timezone' | 'encoding' | 'dates' | 'delimiter' | 'records',
+    checked: (given: string, place: string) => T,
+  ): T | undefined => {
+    const [flag, member] = [flags[option], file[option]];
+    if (flag !== undefined) return checked(flag, `--${option}`);
+    return member === undefined ? undefined : checked(member, at(option));
+  };
+  const timezone = said('timezone', (given, place) => ({ name: given, place }));
+  const encoding = said('encoding', checkedEncoding);
+  const dates = said('dates', checkedDates);
+  const delimiter = said('delimiter', checkedDelimiter);
   const isGiven = (field: string) =>
     isEventField(field) && (events ?? [{ sources }]).every((event) => event.sources.has(field));
-  const open = Object.entries(fill_in)
+  const open = Object.entries(file.fill_in ?? {})
     .filter(([field]) => !(field === 'timezone' ? timezone : isGiven(field)))
-    .map(([field, question]) => `${fileNamed(flags.mapping)}: fill_in.${field}: ${question}`);
+    .map(([field, question]) => at(`fill_in.${field}: ${question}`));
   if (open.length > 0) throw new MappingError(open.join('\n'));
   return {
     sources,
@@ -119,12 +131,20 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     ...(delimiter !== undefined && { delimiter }),
     escapes: flags.escapes ?? file.escapes ?? false,
     header: flags.header === false ? false : (file.header ?? true),
-    skipLines: flags.skipLines ?? file.skipLines ?? 0,
-    records: flags.records === undefined ? (file.records ?? []) : checkedPath(flags.records, '--records'),
+    skipLines: flags.skipLines ?? file.skip_lines ?? 0,
+    records: said('records', checkedPath) ?? [],
     optional: file.optional ?? [],
-    ignoreUnknown: flags.ignoreUnknown ?? file.ignoreUnknown ?? false,
-    roundMoney: flags.roundMoney ?? file.roundMoney ?? false,
+    ignoreUnknown: flags.ignoreUnknown ?? file.ignore_unknown ?? false,
+    roundMoney: flags.roundMoney ?? file.round_money ?? false,
   };
+}
+
+type Condition = MappingSpec['where'];
+
+/** A condition of all events and one of this event hold together. */
+function bothOf(all: Condition, own: Condition): Condition {
+  if (!all || !own) return own ?? all;
+  return { ...own, expression: `(${all.expression}\n) AND (${own.expression}\n)` };
 }
 
 function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, FieldSource> {
@@ -152,9 +172,7 @@ function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, Fiel
 const fileNamed = (mapping: MappingFlags['mapping'] = '') =>
   typeof mapping === 'string' ? basename(mapping) : mapping.name;
 
-type MappingOfFile = Partial<MappingSpec> & { readonly fill_in?: Readonly<Record<string, string>> };
-
-async function readMappingFile(mapping: string | MappingContent): Promise<MappingOfFile> {
+async function readMappingFile(mapping: string | MappingContent): Promise<z.infer<typeof mappingFile>> {
   const name = fileNamed(mapping);
   const content =
     typeof mapping === 'string'
@@ -163,36 +181,9 @@ async function readMappingFile(mapping: string | MappingContent): Promise<Mappin
         })
       : mapping.content;
   const source = content.replace(/^\uFEFF/, '');
-  const { timezone, events, ...rest } = parsed(name, source);
+  const found = parsed(name, source);
   requireOnce(name, source);
-  const at = (member: string) => `${name}: ${member}`;
-  const all = eventOf(rest, at);
-  return {
-    ...all,
-    ...(rest.fill_in && { fill_in: rest.fill_in }),
-    ...(events && {
-      events: events.map((event, n) => {
-        const own = eventOf(event, (member) => at(`events[${n}].${member}`));
-        // A condition of all events and one of this event hold together.
-        const where =
-          all.where && own.where
-            ? { ...own.where, expression: `(${all.where.expression}\n) AND (${own.where.expression}\n)` }
-            : (own.where ?? all.where);
-        return { sources: new Map([...all.sources, ...own.sources]), ...(where && { where }) };
-      }),
-    }),
-    ...(timezone !== undefined && { timezone: { name: timezone, place: at('timezone') } }),
-    ...(rest.encoding !== undefined && { encoding: checkedEncoding(rest.encoding, at('encoding')) }),
-    ...(rest.dates !== undefined && { dates: checkedDates(rest.dates, at('dates')) }),
-    ...(rest.delimiter !== undefined && { delimiter: checkedDelimiter(rest.delimiter, at('delimiter')) }),
-    ...(rest.escapes !== undefined && { escapes: rest.escapes }),
-    ...(rest.header !== undefined && { header: rest.header }),
-    ...(rest.skip_lines !== undefined && { skipLines: rest.skip_lines }),
-    ...(rest.records !== undefined && { records: checkedPath(rest.records, at('records')) }),
-    ...(rest.optional !== undefined && { optional: rest.optional }),
-    ...(rest.ignore_unknown !== undefined && { ignoreUnknown: rest.ignore_unknown }),
-    ...(rest.round_money !== undefined && { roundMoney: rest.round_money }),
-  };
+  return found;
 }
 
 type EventOfFile = Pick<z.infer<typeof mappingFile>, 'map' | 'set' | 'expressions' | 'where'>;
