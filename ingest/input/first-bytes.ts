@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Compression } from './compression.ts';
 import { InputError } from './input-error.ts';
 import { hint, optionHint } from './option-hint.ts';
+import { carriageReturn, lineFeed } from './text.ts';
 
 /** How text is encoded; `bomBytes` are to be left out. */
 export interface TextEncoding {
@@ -84,19 +85,11 @@ export function textEncodingOf(head: Buffer): TextEncoding {
 /** @throws {InputError} without the file's name, for a beginning that is not UTF-8 */
 export function requireUtf8(head: Buffer): void {
   // Makes no text of it.
-  if (isUtf8(head)) return;
-  try {
-    // The last character may be cut off.
-    new TextDecoder('utf-8', { fatal: true }).decode(head, { stream: true });
-  } catch {
-    throw new InputError(
-      `the text is not UTF-8: save it as UTF-8${optionHint('encoding', 'names what it is, such as windows-1252; of events utf-8 rejects only the records that are not UTF-8')}`,
-    );
-  }
+  if (isUtf8(head) || textOf(head, 'utf-8') !== undefined) return;
+  throw new InputError(
+    `the text is not UTF-8: save it as UTF-8${optionHint('encoding', 'names what it is, such as windows-1252; of events utf-8 rejects only the records that are not UTF-8')}`,
+  );
 }
-
-const lineFeed = 10;
-const carriageReturn = 13;
 
 /** Whether the first line ends with a CR alone. CRs before an LF are part of a CRLF that was converted twice. */
 export function endsLinesWithCr(head: Buffer): boolean {
@@ -108,13 +101,17 @@ export function endsLinesWithCr(head: Buffer): boolean {
 
 /** Whether it can be the beginning of a text file, in UTF-8 or UTF-16. */
 function isText(head: Buffer): boolean {
-  const { name } = textEncodingOf(head);
+  const text = textOf(head, textEncodingOf(head).name);
+  return text !== undefined && !control.test(text);
+}
+
+/** Undefined for what is no text in this encoding. */
+function textOf(head: Buffer, encoding: TextEncoding['name']): string | undefined {
   try {
     // The last character may be cut off.
-    const text = new TextDecoder(name, { fatal: true }).decode(head, { stream: true });
-    return !control.test(text);
+    return new TextDecoder(encoding, { fatal: true }).decode(head, { stream: true });
   } catch {
-    return false;
+    return undefined;
   }
 }
 
