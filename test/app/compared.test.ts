@@ -28,7 +28,17 @@ beforeAll(async () => {
       }),
     ),
   );
-  await load(db.store, events);
+  const uneven = ['vast', 'small'].flatMap((campaign_id, n) =>
+    [2, 3, 40].map((day) =>
+      event({
+        event_time: `${daysAgo(day)}T08:00:00Z`,
+        advertiser_id: 'uneven',
+        campaign_id,
+        spend: n === 0 ? '123456789012.34' : '1.5',
+      }),
+    ),
+  );
+  await load(db.store, [...events, ...uneven]);
 });
 
 const open = async (state = '', options = {}) => {
@@ -159,6 +169,36 @@ test.each(['day', 'total'])('what changed most is ranked, from gain to loss, eac
   await page.goBack();
   await whole(page);
   expect(await page.locator('.bars.changes').count()).toBe(0);
+});
+
+test.each([
+  ['is largest', ''],
+  ['changed most', '&see=changes'],
+])('bars of what %s have one scale, and no amount is cut, however long it is', async (_, see) => {
+  const state = `&each=total&compare=previous_period${see}`;
+  const page = await browser.open(`${service.url}/app#token=${await service.token('uneven')}${state}`);
+  await whole(page);
+  const lines = page.locator('.bars li');
+  await lines.nth(1).waitFor();
+  const [first, second] = await lines.locator('.track').evaluateAll((tracks) =>
+    tracks.map((track) => {
+      const { left, width } = track.getBoundingClientRect();
+      return { left, width };
+    }),
+  );
+  expect(second).toEqual(first);
+  const cut = await lines.evaluateAll((all) =>
+    all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map((li) => li.textContent),
+  );
+  expect(cut).toEqual([]);
+  if (see) return;
+  const thickness = page.locator('.key').evaluateAll((keys) =>
+    keys.map((key) => {
+      const { borderTopWidth, borderBottomWidth } = getComputedStyle(key, '::before');
+      return `${borderTopWidth} ${borderBottomWidth}`;
+    }),
+  );
+  expect(new Set(await thickness).size).toBe(1);
 });
 
 test.each([
