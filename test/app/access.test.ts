@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
 import { event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -133,6 +134,21 @@ function hiddenTexts(): string[] {
   ];
 }
 
+/** Unfolds each menu, and looks whether all of it is in the window. */
+async function menusHaveRoom(page: Page): Promise<void> {
+  for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
+    await page.locator(`${menu} > summary`).click();
+    const panel = page.locator(`${menu} > .panel`);
+    const room = await panel.evaluate((element) => [
+      element.scrollWidth - element.clientWidth,
+      Math.min(0, element.getBoundingClientRect().left),
+      Math.max(0, element.getBoundingClientRect().right - innerWidth),
+    ]);
+    expect(room, menu).toEqual([0, 0, 0]);
+    await page.keyboard.press('Escape');
+  }
+}
+
 test.each([
   ['en-GB', 'Campaigns'],
   ['de-DE', 'Kampagnen'],
@@ -148,17 +164,7 @@ test.each([
   expect(await phone.evaluate(hiddenTexts)).toEqual([]);
   // In the language of the longest words.
   if (locale === 'de-DE') expect(await violations(phone)).toEqual([]);
-  for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
-    await phone.locator(`${menu} > summary`).click();
-    const panel = phone.locator(`${menu} > .panel`);
-    const room = await panel.evaluate((element) => [
-      element.scrollWidth - element.clientWidth,
-      Math.min(0, element.getBoundingClientRect().left),
-      Math.max(0, element.getBoundingClientRect().right - innerWidth),
-    ]);
-    expect(room, menu).toEqual([0, 0, 0]);
-    await phone.keyboard.press('Escape');
-  }
+  await menusHaveRoom(phone);
   const scrolls = () => document.documentElement.scrollWidth > document.documentElement.clientWidth;
   expect(await phone.evaluate(scrolls)).toBe(false);
   const door = await browser.open(`${service.url}/app`, options);
@@ -171,6 +177,18 @@ test('nor has a report without rows', async () => {
   const empty = await open('&days=2001-01-01/2001-01-02');
   await empty.getByText('No rows').waitFor();
   expect(await violations(empty)).toEqual([]);
+  await menusHaveRoom(empty);
+});
+
+test('all of a menu is in sight on a laptop, and so is what it says when something was done', async () => {
+  const page = await open('', { viewport: { width: 1280, height: 720 } });
+  await menusHaveRoom(page);
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'curl' }).click();
+  const command = page.getByRole('textbox', { name: 'Copy' });
+  await command.waitFor();
+  const isInSight = (element: HTMLElement) => element.getBoundingClientRect().bottom <= innerHeight;
+  await expect.poll(() => command.evaluate(isInSight)).toBe(true);
 });
 
 test('names of 1,024 characters and from right to left keep to their cells', async () => {

@@ -44,17 +44,26 @@ export function select(
   return el('select', properties, ...options);
 }
 
+/** Between a menu and the edge of the window, px. */
+const edge = 14;
+
 /**
- * A menu: a button that unfolds a panel. It folds again with Escape, a click elsewhere, and when the focus leaves it.
+ * A menu: a button that unfolds a panel below it, within the window. It folds again with Escape, a click elsewhere, and when the
+ * focus leaves it.
  */
 export function menu(label: HTMLElement | string, panel: HTMLElement, name: string): HTMLDetailsElement {
   const summary = el('summary', {}, label);
   const details = el('details', { class: `menu ${name}` }, summary, panel);
   panel.classList.add('panel');
   const fold = () => details.removeAttribute('open');
-  details.addEventListener('toggle', () => {
-    if (details.open) panel.scrollIntoView({ block: 'nearest' });
-  });
+  // Also when more is said in it than when it was unfolded.
+  new ResizeObserver(() => {
+    if (!details.open) return;
+    panel.style.translate = '0';
+    const beyond = panel.getBoundingClientRect().right - document.documentElement.clientWidth + edge;
+    panel.style.translate = `${Math.min(0, -beyond)}px`;
+    panel.scrollIntoView({ block: 'nearest' });
+  }).observe(panel);
   details.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || !details.open) return;
     fold();
