@@ -38,7 +38,14 @@ beforeAll(async () => {
       }),
     ),
   );
-  await load(db.store, [...events, ...uneven]);
+  const filled = [2, 40].flatMap((day) => {
+    const at = { event_time: `${daysAgo(day)}T08:00:00Z`, publisher_id: 'filled', ad_unit_id: 'top' };
+    return [
+      event({ ...at, event_type: 'ad_request', quantity: 100 }),
+      event({ ...at, event_type: 'impression', quantity: day === 2 ? 61 : 59 }),
+    ];
+  });
+  await load(db.store, [...events, ...uneven, ...filled]);
 });
 
 const open = async (state = '', options = {}) => {
@@ -199,6 +206,16 @@ test.each([
     }),
   );
   expect(new Set(await thickness).size).toBe(1);
+});
+
+test('a change of a share is in points, in its card and in the table', async () => {
+  const state = '&each=total&compare=previous_period&show=fill_rate';
+  const page = await browser.open(`${service.url}/app#token=${await service.token('filled')}${state}`);
+  await whole(page);
+  expect(await page.locator('.card .value').textContent()).toBe('61.0%');
+  expect(await page.locator('.card .change').textContent()).toBe('▲ +2.0 pp');
+  const [row] = await visibleRows(page);
+  expect(row).toMatchObject({ 'Fill rate before': '59.0%', 'Fill rate change': '+2.0 pp' });
 });
 
 test.each([

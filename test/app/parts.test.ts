@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { decimalText, percentChange, ratio } from '../../src/app/arrow/decimal.ts';
 import { digitsKept } from '../../src/app/rows/asked.ts';
+import { Figures } from '../../src/app/rows/figures.ts';
+import { metricsOf } from '../../src/app/state/fields.ts';
 import { drawnOf, isPart, periodsOf, presets } from '../../src/app/state/ranges.ts';
 import { bodyOf, pathOf } from '../../src/app/state/request.ts';
 import {
@@ -36,6 +38,21 @@ describe('decimals of the page', () => {
     expect(percentChange(-50n, -100n)).toBe(50);
     expect(percentChange(1n, 0n)).toBeUndefined();
   });
+});
+
+test.each([
+  ['en-GB', '+2.2 pp', '-0.0034 pp', '60.8%'],
+  ['de-DE', '+2,2 PP', '-0,0034 PP', '60,8\u00a0%'],
+  ['ja-JP', '+2.2ポイント', '-0.0034ポイント', '60.8%'],
+])('shares are in percent, and their changes in points, in %s', (locale, gain, loss, share) => {
+  const figures = new Figures(metricsOf('ad_units'), locale);
+  const of = (column: string, units: bigint) => figures.short(column, { units, scale: 6 });
+  expect(of('fill_rate_change', 22_000n)).toBe(gain);
+  expect(of('fill_rate_change', -34n)).toBe(loss);
+  expect(of('fill_rate_compared', 608_000n)).toBe(share);
+  expect(figures.whole('rtr_change', { units: 21_953n, scale: 6 })).toMatch(
+    /^\+2[.,]1953\s?(pp|PP|ポイント)$/,
+  );
 });
 
 describe('the address', () => {

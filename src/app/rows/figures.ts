@@ -1,5 +1,9 @@
 import { decimalText, type Figure } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
+import { type Language, languageOf } from '../words/languages.ts';
+
+/** What stands behind a change of a share: `+2.2%` would be read as 2.2% of the share. */
+const points: Record<Language, string> = { en: ' pp', de: ' PP', ja: 'ポイント' };
 
 /** Figures as a locale writes them, exact to the last digit. */
 export class Figures {
@@ -16,17 +20,17 @@ export class Figures {
   }
 
   /** Every digit. */
-  whole(column: string, { units, scale }: Figure): string {
+  whole(column: string, figure: Figure): string {
     const format = this.format(column, 'whole', () => ({
-      minimumFractionDigits: this.digits(column, scale),
+      minimumFractionDigits: this.digits(column, figure.scale),
       maximumFractionDigits: 6,
     }));
-    // A string keeps every digit, which a number would not.
-    return format.format(decimalText(units, scale) as `${number}`);
+    return this.written(column, figure, format);
   }
 
   /** Of money the cents, of shares a tenth of a percent; every digit of less than a tenth of one, which would look like nothing. */
-  short(column: string, { units, scale }: Figure): string {
+  short(column: string, figure: Figure): string {
+    const { units, scale } = figure;
     const digits = this.digits(column, scale);
     const tenth = scale > 0 ? 10n ** BigInt(scale - (digits === 1 ? 3 : 1)) : 0n;
     const isSmall = units < tenth && units > -tenth;
@@ -34,7 +38,7 @@ export class Figures {
       minimumFractionDigits: digits,
       maximumFractionDigits: isSmall ? 6 : digits,
     }));
-    return format.format(decimalText(units, scale) as `${number}`);
+    return this.written(column, figure, format);
   }
 
   /** Four digits and a unit, such as millions; whole where the language has no unit for it, as German for thousands. */
@@ -48,9 +52,16 @@ export class Figures {
     return hasUnit ? parts.map(({ value }) => value).join('') : this.short(column, figure);
   }
 
+  private written(column: string, { units, scale }: Figure, format: Intl.NumberFormat): string {
+    // A string keeps every digit, which a number would not.
+    const text = format.format(decimalText(units, scale) as `${number}`);
+    const isOfShare = this.isShare(column) && partOf(column).part === 'change';
+    return isOfShare ? text.replace(/\s?%/, points[languageOf(this.locale) ?? 'en']) : text;
+  }
+
   private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {
     const { metric, part } = partOf(column);
-    const share = this.isShare(metric);
+    const share = this.isShare(column);
     const money = this.metrics.get(metric)?.money;
     const currency = money ? this.currency : undefined;
     const key = `${kind}/${share}/${part === 'change'}/${money}`;
@@ -69,12 +80,12 @@ export class Figures {
   /** Behind the point, so that a column stands in line. */
   private digits(column: string, scale: number): number {
     if (scale === 0) return 0;
-    return this.isShare(partOf(column).metric) ? 1 : 2;
+    return this.isShare(column) ? 1 : 2;
   }
 
   /** A ratio of counts, such as a fill rate: shown in percent. */
-  private isShare(metric: string): boolean {
-    const known = this.metrics.get(metric);
+  isShare(column: string): boolean {
+    const known = this.metrics.get(partOf(column).metric);
     return known?.ratio !== undefined && !known.money;
   }
 }

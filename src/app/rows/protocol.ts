@@ -68,7 +68,7 @@ export interface Total extends Said {
   readonly compact: string;
   /** The decimal as the service writes it. */
   readonly exact: string;
-  /** Against the compared period; absent without one, or where there is nothing to compare with. */
+  /** Against the compared period; absent without one, where there is nothing to compare with, and of shares. */
   readonly percent?: number;
 }
 

@@ -156,7 +156,7 @@ export class Report {
   }
 
   private total(id: string, figure: Figure): Total {
-    const then = this.shownTotals.get(`${id}_compared`);
+    const then = this.figures.isShare(id) ? undefined : this.shownTotals.get(`${id}_compared`);
     return {
       ...said(this.withCode, id, figure),
       compact: this.withCode.compact(id, figure),
