@@ -205,4 +205,7 @@ test('names of 1,024 characters and from right to left keep to their cells', asy
   expect(widest).toBeLessThan(600);
   const counted = await page.locator('regular-table table').getAttribute('aria-rowcount');
   expect(counted).toBe(String(3 + 2));
+  await page.locator('regular-table tbody th', { hasText: 'Ende' }).click();
+  await whole(page);
+  expect(await page.locator('.chips bdi').getAttribute('title')).toBe(long);
 });

@@ -80,7 +80,8 @@ export class Filters {
         const name = value === '' ? text.filters.empty : value;
         const label = text.filters.remove(columnLabel(field), name);
         const off = button('×', () => this.toggle(field, value), { 'aria-label': label });
-        return el('li', {}, el('span', { class: 'field' }, columnLabel(field)), el('bdi', {}, name), off);
+        const shown = el('bdi', { title: name }, name);
+        return el('li', {}, el('span', { class: 'field' }, columnLabel(field)), shown, off);
       }),
     );
     const clear = button(text.filters.clear, () => this.choose({ filters: {} }), { class: 'quiet' });
