@@ -246,6 +246,24 @@ test('the same way with the keyboard alone', async () => {
   await press('Space');
   await whole(page);
   await press('Escape');
+  const focused = () =>
+    page.evaluate(() => document.activeElement?.ariaLabel ?? document.activeElement?.textContent);
+  await tabTo(page, '.chips li:nth-child(2) button');
+  await press('Enter');
+  await whole(page);
+  expect(await focused()).toBe('Take off the filter Campaign: Family Tents');
+  await tabTo(page, '.opened button');
+  await press('Enter');
+  await whole(page);
+  expect(await focused()).toBe('Days');
+  await tabTo(page, '.chips button', 'Shift+Tab');
+  await press('Enter');
+  await whole(page);
+  expect(await focused()).toBe('Add a filter');
+  for (let n = 0; n < 3; n++) {
+    await page.goBack();
+    await whole(page);
+  }
   await tabTo(page, 'button.head[data-column=spent]');
   await press('Enter');
   await whole(page);

@@ -1,4 +1,4 @@
-import { button, el, menu } from '../parts/dom.ts';
+import { button, el, menu, refill } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Rows } from '../rows/client.ts';
 import type { ReportRequest } from '../rows/protocol.ts';
@@ -85,8 +85,10 @@ export class Filters {
       }),
     );
     const clear = button(text.filters.clear, () => this.choose({ filters: {} }), { class: 'quiet' });
-    this.chips.replaceChildren(...chips, ...(chips.length > 1 ? [el('li', { class: 'clear' }, clear)] : []));
+    const isOnChip = this.chips.contains(document.activeElement);
+    refill(this.chips, ...chips, ...(chips.length > 1 ? [el('li', { class: 'clear' }, clear)] : []));
     this.element.hidden = chips.length === 0;
+    if (isOnChip && chips.length === 0) this.details.querySelector('summary')?.focus();
   }
 
   /** Adds the value, or takes it off. */

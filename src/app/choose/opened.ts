@@ -1,4 +1,4 @@
-import { button, el } from '../parts/dom.ts';
+import { button, el, refill } from '../parts/dom.ts';
 import { dimensionsOf, textFields } from '../state/fields.ts';
 import type { Choose, State } from '../state/state.ts';
 import { wordOf } from '../words/labels.ts';
@@ -16,7 +16,8 @@ export function openedBar(choose: Choose) {
       const isShown = grain === change.grain && dimensions.join() === change.dimensions.join();
       return button(label, () => choose(change), { class: 'preset', 'aria-pressed': String(isShown) });
     };
-    element.replaceChildren(
+    refill(
+      element,
       el('bdi', {}, name || text.filters.empty),
       part(text.range.label, { grain: 'day', dimensions: [] }),
       ...dimensionsOf(family).map((each) =>

@@ -35,6 +35,15 @@ export function button(label: string, onclick: () => void, properties: Propertie
   return el('button', { type: 'button', onclick, ...properties }, label);
 }
 
+/** Replaces what is in the element. The focus stays on the button of the same place, or goes to the last one that is not quiet. */
+export function refill(element: Element, ...children: readonly Node[]): void {
+  const buttons = () => [...element.querySelectorAll<HTMLElement>('button:not(.quiet)')];
+  const { activeElement } = document;
+  const at = activeElement instanceof HTMLElement ? buttons().indexOf(activeElement) : -1;
+  element.replaceChildren(...children);
+  if (at >= 0) (buttons()[at] ?? buttons().at(-1))?.focus();
+}
+
 /** A list to choose one of. @param choices the label of each value */
 export function select(
   choices: Readonly<Record<string, string>>,
