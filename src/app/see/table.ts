@@ -272,7 +272,8 @@ export class RowTable {
       for (const cell of row.cells) this.dressCell(cell, y);
       const open = this.seen.get(y)?.open ?? false;
       row.classList.toggle('open', open);
-      if (first && open) set(first, 'title', text.table.unconfirmed);
+      if (first && open)
+        set(first, 'title', [first.title, text.table.unconfirmed].filter(Boolean).join('\n'));
     }
     this.focus.drawn();
     this.headFocus.drawn();
