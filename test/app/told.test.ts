@@ -52,6 +52,9 @@ test('campaigns of one name are told apart by their ids, on the page and in its 
   const page = await opened(await addressOf('alike'));
   const rows = await visibleRows(page);
   expect(rows.map((row) => row['Campaign id']).sort()).toEqual(['evil', 'one', 'two']);
+  const bars = await opened(await addressOf('alike', '&each=total'));
+  const labels = await bars.locator('.bars .label').allTextContents();
+  expect(labels.sort()).toEqual(['Same name · one', 'Same name · two', '\u202eevil']);
   await page.locator('.take summary').click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),

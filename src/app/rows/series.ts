@@ -59,7 +59,7 @@ export function largest(
     best.splice(at < 0 ? best.length : at, 0, row);
     if (best.length > most) best.pop();
   }
-  return best.map((row) => named(rows, [row], metric, metrics));
+  return toldApart(best.map((row) => named(rows, [row], metric, metrics)));
 }
 
 /** The largest gains and losses, from the one end to the other, of what has the same names on whatever days. */
@@ -80,7 +80,7 @@ export function changedMost(
   const losses = ranked.filter(({ change }) => change < 0n);
   const room = most - Math.min(losses.length, most / 2);
   const gains = ranked.filter(({ change }) => change > 0n).slice(0, room);
-  return [...gains, ...losses.slice(gains.length - most)].map(({ point }) => point);
+  return toldApart([...gains, ...losses.slice(gains.length - most)].map(({ point }) => point));
 }
 
 /** Rows of one key each, in the order of the first of them. */
@@ -95,13 +95,34 @@ function grouped(of: Uint32Array, keyOf: (row: number) => unknown): number[][] {
   return [...groups.values()];
 }
 
+interface Named extends Point {
+  readonly ids: readonly string[];
+}
+
 /** These rows together, by the names that they have. */
-function named(rows: ArrowRows, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Point {
+function named(rows: ArrowRows, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Named {
   const texts = rows.columns.filter(
-    (each): each is TextColumn => each instanceof TextColumn && !/_(time|id)$/.test(each.id),
+    (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
   );
-  const labels = texts.map((each) => each.text(of[0] ?? 0));
-  return { start: '', end: '', labels, ...figures(rows, Uint32Array.from(of), metric, metrics) };
+  const isId = ({ id }: TextColumn) => id.endsWith('_id');
+  const textOf = (each: TextColumn) => each.text(of[0] ?? 0);
+  return {
+    start: '',
+    end: '',
+    labels: texts.filter((each) => !isId(each)).map(textOf),
+    ids: texts.filter(isId).map(textOf),
+    ...figures(rows, Uint32Array.from(of), metric, metrics),
+  };
+}
+
+/** Those whose names are the same have their ids, too. */
+function toldApart(points: readonly Named[]): Point[] {
+  const nameOf = ({ labels }: Point) => labels.join('\n');
+  const names = points.map(nameOf);
+  return points.map(({ ids, ...point }) => {
+    const isAlone = names.indexOf(nameOf(point)) === names.lastIndexOf(nameOf(point));
+    return isAlone ? point : { ...point, labels: [...point.labels, ...ids] };
+  });
 }
 
 function figures(rows: ArrowRows, of: Uint32Array, metric: Metric, metrics: readonly Metric[]) {
