@@ -60,15 +60,13 @@ export class Figures {
   }
 
   private format(column: string, kind: string, options: () => Intl.NumberFormatOptions): Intl.NumberFormat {
-    const { metric, part } = partOf(column);
-    const share = this.isShare(column);
-    const money = this.metrics.get(metric)?.money;
-    const currency = money ? this.currency : undefined;
-    const key = `${kind}/${share}/${part === 'change'}/${money}`;
+    const key = `${kind} ${column}`;
     const known = this.formats.get(key);
     if (known) return known;
+    const { metric, part } = partOf(column);
+    const currency = this.metrics.get(metric)?.money ? this.currency : undefined;
     const made = new Intl.NumberFormat(this.locale, {
-      ...(share && { style: 'percent' }),
+      ...(this.isShare(column) && { style: 'percent' }),
       ...(currency && { style: 'currency', currency, currencyDisplay: 'code' }),
       ...(part === 'change' && { signDisplay: 'exceptZero' }),
       ...options(),

@@ -2,7 +2,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { maxFileBytes } from '../../reconcile/limits.ts';
 import type { About, CauseName, Status } from '../../reconcile/model/about.ts';
-import { button, el } from '../parts/dom.ts';
+import { button, el, select } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { number, numberHead, scrolling, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
@@ -60,7 +60,7 @@ const types: Readonly<Record<string, string>> = {
   parquet: 'application/vnd.apache.parquet',
   avro: 'application/avro',
 };
-const tolerances = ['0', '1', '5', '10'];
+const tolerances = [0, 1, 5, 10];
 
 const digits = new Intl.NumberFormat(locale, { maximumFractionDigits: 6 });
 const signed = new Intl.NumberFormat(locale, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
@@ -79,10 +79,8 @@ export class Reconciled {
       .map((ending) => `.${ending}`)
       .join(),
   });
-  private readonly tolerance = el(
-    'select',
-    {},
-    ...tolerances.map((share) => el('option', { value: share }, shares.format(Number(share) / 100))),
+  private readonly tolerance = select(
+    Object.fromEntries(tolerances.map((percent) => [percent, shares.format(percent / 100)])),
   );
   private readonly said = el('p', { class: 'said', role: 'status' });
   private readonly outcome = el('div', { class: 'outcome' });

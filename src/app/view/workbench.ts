@@ -126,11 +126,6 @@ export class Workbench {
     void this.load();
   }
 
-  /** The state of an address that the reader went back or forward to. */
-  go(state: State): void {
-    this.become(state);
-  }
-
   /** Nothing of the report stays, and nothing is asked any more. */
   close(): void {
     this.turn++;
@@ -150,7 +145,7 @@ export class Workbench {
     if (here) history.replaceState(null, '', hash);
     else if (hash !== location.hash) history.pushState(null, '', hash);
     this.tellUnread([]);
-    this.become(state);
+    this.go(state);
   }
 
   /** What the address has and the report has not. */
@@ -159,7 +154,8 @@ export class Workbench {
     this.unread.textContent = text.unread(parts.join(', '));
   }
 
-  private become(state: State): void {
+  /** Shows what is chosen now, also where the reader went back or forward to it. */
+  go(state: State): void {
     const before = this.state;
     this.state = state;
     this.show();
