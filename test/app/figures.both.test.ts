@@ -227,6 +227,10 @@ async function pointsOf({ page, locale, question, answer }: Shown): Promise<Said
   const { part } = languages[locale].words.chart;
   const sum = (rows: readonly Row[], id: string) =>
     inView(rows.reduce((all, row) => all + units(row[id] ?? ''), 0n));
+  const isCounted = (rows: readonly Row[], part: string) =>
+    rows.some((row) =>
+      ['spent', 'impressions', 'conversions'].some((id) => Number(row[`${id}${part}`]) !== 0),
+    );
   const begins = (day: Date) =>
     question.each === 'month' ? day.getUTCDate() === 1 : question.each !== 'week' || day.getUTCDay() === 1;
   const isPart = (start: string, end: string) =>
@@ -237,8 +241,8 @@ async function pointsOf({ page, locale, question, answer }: Shown): Promise<Said
     const there = rows.length > 0;
     return {
       when: `${names[n]}${isPart(start, end) ? ` (${part[question.each]})` : ''}`,
-      spent: there ? sum(rows, 'spent') : undefined,
-      before: there && question.compare ? sum(rows, 'spent_compared') : undefined,
+      spent: there && (!question.compare || isCounted(rows, '')) ? sum(rows, 'spent') : undefined,
+      before: question.compare && isCounted(rows, '_compared') ? sum(rows, 'spent_compared') : undefined,
     };
   });
 }

@@ -77,7 +77,7 @@ export interface ChartPoint {
   readonly end: string;
   /** What the row is, name by name. */
   readonly labels: readonly string[];
-  /** Absent where no row is of these days. */
+  /** Absent where nothing was counted on these days. */
   readonly now?: Drawn;
   readonly before?: Drawn;
   /** Present where they are ranked by it. */

@@ -1,7 +1,7 @@
 import type { ArrowRows } from '../arrow/arrow.ts';
 import { TextColumn } from '../arrow/columns.ts';
 import type { Figure } from '../arrow/decimal.ts';
-import type { Metric } from '../state/fields.ts';
+import { type Metric, partOf } from '../state/fields.ts';
 import { drawnOf, periodsOf } from '../state/ranges.ts';
 import type { Spans } from './protocol.ts';
 import { numbers, totals } from './sums.ts';
@@ -13,7 +13,7 @@ export interface Point {
   readonly end: string;
   /** What the rows are of, where they are not of days. */
   readonly labels: readonly string[];
-  /** Absent: there is no row of these days. */
+  /** Absent: nothing was counted on these days. */
   readonly now?: Figure;
   readonly before?: Figure;
 }
@@ -31,10 +31,22 @@ export function overTime(
   const groups = grouped(of, (row) => start.codes[row]);
   const byStart = new Map(groups.map((group) => [start.text(group[0] ?? 0), group]));
   const drawn = drawnOf(range, start.dictionary.texts, each);
+  const columns = [...numbers(rows)];
+  /** Rows of a comparison have zeros for a period in which nothing was counted. */
+  const isCounted = (group: readonly number[], part: 'now' | 'compared') => {
+    const figures = columns.filter(([id]) => partOf(id).part === part).map(([, column]) => column);
+    return group.some((row) => figures.some((column) => column.value(row) !== 0n));
+  };
   const points = periodsOf(drawn, each).map((period) => {
-    const group = byStart.get(period.start);
+    const group = byStart.get(period.start) ?? [];
     byStart.delete(period.start);
-    return { ...period, labels: [], ...(group && figures(rows, Uint32Array.from(group), metric, metrics)) };
+    if (group.length === 0) return { ...period, labels: [] };
+    const { now, before } = figures(rows, Uint32Array.from(group), metric, metrics);
+    return {
+      ...{ ...period, labels: [] },
+      now: !before || isCounted(group, 'now') ? now : undefined,
+      before: before && isCounted(group, 'compared') ? before : undefined,
+    };
   });
   const [left] = byStart.keys();
   if (left !== undefined) throw new Error(`the chart has no place for ${left}`);

@@ -28,7 +28,7 @@ function when(point: ChartPoint, grain: State['grain']): string {
   return grain !== 'total' && isPart(point, grain) ? `${days} (${text.chart.part[grain]})` : days;
 }
 
-/** The points that have rows, as a table. */
+/** The points of which something was counted, as a table. */
 export function asTable(
   name: string,
   points: readonly ChartPoint[],
@@ -40,13 +40,13 @@ export function asTable(
   const titles = [dated ? text.chart.when : text.chart.what, name, ...(compared ? [text.chart.before] : [])];
   const isRanked = points.some(({ change }) => change);
   const rows = points
-    .filter(({ now }) => now)
+    .filter(({ now, before }) => now ?? before)
     .map((point) => {
       const { now, before, change } = point;
       const open = dated && isOpen(point, facts) && ` (${text.chart.unconfirmed})`;
       return [
         el('th', { scope: 'row' }, ...(dated ? [when(point, grain), open] : named(point.labels))),
-        el('td', { title: now?.whole }, now?.text),
+        el('td', { title: now?.whole }, now?.text ?? text.chart.noRows),
         compared && el('td', { title: before?.whole }, before?.text),
         isRanked && el('td', { title: change?.whole }, changed(change)),
       ];

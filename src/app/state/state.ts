@@ -117,8 +117,7 @@ export function daysFrom(start: string, state: State, today: string): DayRange {
 /** Whether the last day that has rows is the last one that there is data of. */
 export function reachesNow(state: State, today: string): boolean {
   const isWhole = state.grain === 'day' && Object.keys(state.filters).length === 0;
-  // Days that only the other period has are rows, too.
-  return isWhole && state.compare === 'none' && daysOf(state, today).end >= presets.yesterday(today).end;
+  return isWhole && daysOf(state, today).end >= presets.yesterday(today).end;
 }
 
 /** The state as the part of an address behind `#`; what is as at the start is left out. */
