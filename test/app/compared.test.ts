@@ -208,6 +208,26 @@ test.each([
   expect(new Set(await thickness).size).toBe(1);
 });
 
+test('in the colours of a system with high contrast, bars and what is chosen are seen', async () => {
+  const page = await open('&each=total&compare=previous_period&only.campaign=boots', {
+    forcedColors: 'active',
+  });
+  const ground = (selector: string, part?: string) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((element, name) => getComputedStyle(element, name).backgroundColor, part);
+  const plain = [await ground('.card'), await ground('.preset[aria-pressed=false]'), 'rgba(0, 0, 0, 0)'];
+  await page.getByRole('button', { name: 'What changed most' }).click();
+  await whole(page);
+  for (const seen of [
+    await ground('.bar'),
+    await ground('.card:has(:checked)', '::after'),
+    await ground('.preset[aria-pressed=true]'),
+  ])
+    expect(plain).not.toContain(seen);
+});
+
 test('a change of a share is in points, in its card and in the table', async () => {
   const state = '&each=total&compare=previous_period&show=fill_rate';
   const page = await browser.open(`${service.url}/app#token=${await service.token('filled')}${state}`);
