@@ -16,9 +16,8 @@ import type { Limiter } from '../http/access/limiter.ts';
 import { docs } from '../http/docs/routes.ts';
 import { type Caller, noteCaller } from '../http/request/caller-address.ts';
 import type { HttpEnv } from '../http/request/env.ts';
-import type { Refusal } from '../http/request/login.ts';
 import { onPath } from '../http/request/on-path.ts';
-import { Problem, problemResponse, problems, statusOf } from '../http/request/problems.ts';
+import { Problem, problemResponse, statusOf } from '../http/request/problems.ts';
 import { formatOfBody, isDamage } from '../http/request/sent-file.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
@@ -120,7 +119,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
       return new Response(null, { status: callerLeft });
     // Operations read no mappings.
     const adviceFor = c.req.path === eventsPath ? forSenders : withoutHints;
-    const problem = asProblem(error, adviceFor, c.get('refused'));
+    const problem = asProblem(error, adviceFor);
     const status = statusOf(problem.code);
     if (status === 429) metrics.limited.inc({ code: problem.code });
     if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'request failed');
@@ -142,9 +141,9 @@ const isName = (text: string): boolean => /^[\x20-\x7e]{1,200}$/.test(text);
 function pieceOf(channel?: string, offset?: string, key?: string): Piece | undefined {
   if (channel === undefined && offset === undefined) return undefined;
   if (channel === undefined || !isName(channel))
-    throw new LoadRefused('must have 1 to 200 characters of ASCII that can be printed', 'Channel');
+    throw new LoadRefused('Channel must have 1 to 200 characters of ASCII that can be printed', 'Channel');
   if (offset === undefined || !/^\d{1,15}$/.test(offset))
-    throw new LoadRefused('must be the number of the first record in its channel, from 0', 'Offset');
+    throw new LoadRefused('Offset must be the number of the first record in its channel, from 0', 'Offset');
   if (key !== undefined) throw new LoadRefused('a body has either a channel or a key', 'Idempotency-Key');
   return { channel, offset: Number(offset) };
 }
@@ -159,14 +158,12 @@ function storeBusy(why?: string, seconds = 5): Problem {
   return new Problem('store_busy', detail, { headers: { 'Retry-After': `${seconds}` }, cause });
 }
 
-function asProblem(error: unknown, adviceFor: (message: string) => string, refused?: Refusal): Problem {
+function asProblem(error: unknown, adviceFor: (message: string) => string): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail =
-      refused === 'other_purpose'
-        ? 'this token is for something else: adtally token create --for ingest makes one that sends events, --for operator one that runs operations'
-        : problems.unauthorized.detail;
+      'a valid token for this is required: adtally token create --for ingest makes one that sends events, --for operator one that runs operations';
     return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
   if (error instanceof InvalidRequest) {

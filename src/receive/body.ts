@@ -31,7 +31,7 @@ export async function readBody(
 ): Promise<Buffer> {
   const { headers } = incoming;
   const compression = codings[(headers['content-encoding'] ?? 'identity').trim().toLowerCase()];
-  if (!compression) throw unknownCoding('the body is packed in a way that is not known');
+  if (!compression) throw unknownCoding('Content-Encoding may be gzip, zstd or br');
   const size = Number(headers['content-length'] ?? 0);
   if (size > maxBodyBytes) throw tooLarge();
   if (/^100-continue$/i.test(headers.expect ?? '') && incoming.httpVersion !== '1.0')

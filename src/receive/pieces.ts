@@ -34,7 +34,7 @@ const mostTries = 10;
  * Loads what of a piece its channel does not have yet, one chunk after the other: where one is in doubt, nothing behind it is loaded.
  * @param load loads a chunk of it from a place in the channel on
  * @throws {Problem} for a piece with records missing before it, or with fewer than were begun before, and
- * {@link LoadRefused} for one that is not a record on each line
+ * {@link LoadRefused} for one that is not a whole record on each line
  */
 export async function inChannel(
   { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
@@ -87,4 +87,13 @@ function requireLines({ bytes, format, mapping }: Body): void {
     throw new LoadRefused('a channel takes NDJSON, a record on each line', 'Channel');
   if (mapping.events || mapping.records.length > 0 || mapping.skipLines > 0)
     throw new LoadRefused('a channel takes lines that are one event each', 'mapping');
+  const last = bytes
+    .subarray(bytes.lastIndexOf('\n') + 1)
+    .toString()
+    .trimEnd();
+  if (last !== '' && !last.endsWith('}'))
+    throw new LoadRefused(
+      'a channel takes whole lines, and the last one of the body is cut off: it has neither a line end nor the end of a JSON object',
+      'Channel',
+    );
 }

@@ -288,11 +288,23 @@ test('a load that is taken back leaves no gap that is filled twice', async () =>
   expect(await counted(killed.account)).toEqual(['c6', 'c7', 'c8', 'c9']);
 });
 
+test('a body whose last line is cut off is refused, and sent whole it counts', async () => {
+  const { account, channel, records } = stream(3);
+  const body = bodyOf(records);
+  const headers = { channel, offset: '0' };
+  expect(await receiver.send(body.slice(0, -4), headers)).toMatchObject({
+    status: 400,
+    json: { field: 'Channel', detail: expect.stringMatching(/last one of the body is cut off/) },
+  });
+  expect(await receiver.send(body.trimEnd(), headers)).toMatchObject({ status: 200, json: { committed: 3 } });
+  expect(await counted(account)).toEqual(first(3));
+});
+
 test.each([
-  [{ channel: 'a' }, 'Offset', 'must be the number of the first record in its channel, from 0'],
+  [{ channel: 'a' }, 'Offset', 'Offset must be the number of the first record in its channel, from 0'],
   [{ channel: 'a', offset: '-1' }, 'Offset', /must be the number/],
   [{ channel: 'a', offset: '1e3' }, 'Offset', /must be the number/],
-  [{ offset: '0' }, 'Channel', 'must have 1 to 200 characters of ASCII that can be printed'],
+  [{ offset: '0' }, 'Channel', 'Channel must have 1 to 200 characters of ASCII that can be printed'],
   [{ channel: 'x'.repeat(201), offset: '0' }, 'Channel', /must have 1 to 200/],
   [{ channel: 'a', offset: '0', 'idempotency-key': 'k' }, 'Idempotency-Key', /either a channel or a key/],
 ] as const)('%j is refused', async (headers, field, detail) => {
