@@ -153,7 +153,13 @@ function reasonOf(message: string, { columns }: LookupList, header?: readonly st
   const [, record] = new RegExp(`string '${told}(.*)' as UInt8`, 's').exec(message) ?? [];
   // ClickHouse escapes the text once more.
   if (record !== undefined) return record.replace(/\\([\\'])/g, '$1');
-  return `the columns are ${columns.join(', ')}; none may be empty. ClickHouse reports: ${message}`;
+  const [, row] = /\(at row (\d+)\)/.exec(message) ?? [];
+  const [, cells] = /your file has (less|more) columns than expected/.exec(message) ?? [];
+  const reported = message.split(/:?\s*(?:\n|\(at row)/, 1).join();
+  const what = cells
+    ? `has ${cells === 'less' ? 'fewer' : 'more'} cells than there are columns`
+    : `cannot be read (${reported})`;
+  return `${row === undefined ? 'it' : `record ${row}`} ${what}; the columns are ${columns.join(', ')}`;
 }
 
 /** How a list is written. */

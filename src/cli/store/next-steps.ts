@@ -53,7 +53,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
   return [
     ...(failing.files > 0
       ? [
-          `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${failing.error.split('\n', 1).join().slice(0, reasonLength)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+          `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${shortened(failing.error)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
         ]
       : []),
     ...(longest.seconds > alerts.loadHours * 3600
@@ -67,6 +67,11 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
         ]
       : []),
   ];
+}
+
+function shortened(reason: string): string {
+  const line = reason.split('\n', 1).join();
+  return line.length > reasonLength ? `${line.slice(0, reasonLength).trimEnd()}…` : line;
 }
 
 /** What came over HTTP has no file. */

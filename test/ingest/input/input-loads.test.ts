@@ -162,7 +162,12 @@ test.each([
   ],
   ['confirmations', 'a,1970-12-31\nb,2026-01-01', 'record 1: day must be .*, not "1970-12-31"'],
   ['confirmations', `a,"it's a ""\\ day"`, String.raw`record 1: day must be .*, not "it's a \\"\\\\ day"$`],
-  ['confirmations', 'a', 'the columns are account_id, day; none may be empty\\. ClickHouse reports: '],
+  ['confirmations', 'a', 'record 1 has fewer cells than there are columns; the columns are account_id, day$'],
+  [
+    'confirmations',
+    'a,2026-01-01\na,b,c',
+    'record 2 has more cells than there are columns; the columns are ',
+  ],
 ] as const)('a faulty list of %s is refused as a whole, and told why: %j', async (name, lines, reason) => {
   const list = lookupLists[name];
   const count = () => select(db.store, `SELECT count() AS rows FROM ${list.table}`);
@@ -180,6 +185,10 @@ test.each([
   ['account_id,"campaign_id"\na,b\n', 'missing: name'],
   ['account_id,campaign_id,name,name\na,b,c,d\n', 'there are two columns name'],
   ['a,b,c\n', '"a" is no column of this list; missing: account_id, campaign_id, name'],
+  [
+    '{"account_id":"a","campaign_id":\n',
+    'record 1 cannot be read (Cannot parse JSON string: expected opening quote: (while reading the value of key campaign_id))',
+  ],
   ['{"account_id":"a","campaign_id":"b","nam":"c"}\n', '"nam" is no column of this list'],
 ])('a list whose columns do not fit is refused with what is wrong: %j', async (content, reason) => {
   const path = await file(`fit.${content.startsWith('{') ? 'ndjson' : 'csv'}`, content);
