@@ -18,13 +18,12 @@ export interface Address extends Server {
 export type Store = ClickHouseClient & { readonly address: Address };
 
 /**
- * What every statement relies on; all but the first matter on a cluster alone. An insert
- * is stored when it returns, on every shard, a missing shard is an error and never a shorter answer, subqueries see
+ * What every statement on a cluster relies on; without Distributed tables these settings change nothing. An insert
+ * has reached every shard when it returns, a missing shard is an error and never a shorter answer, subqueries see
  * all shards, and no shard is skipped unless a statement asks for it. All nodes read from the same replica of a
  * shard, the first that is up: the other replicas may not have the latest writes yet.
  */
 const clusterSettings: ClickHouseSettings = {
-  async_insert: 0,
   distributed_foreground_insert: 1,
   skip_unavailable_shards: 0,
   distributed_product_mode: 'global',
@@ -36,12 +35,14 @@ const clusterSettings: ClickHouseSettings = {
 };
 
 /**
- * What a server's profiles may say otherwise, of all its users or of one. Then answers would be cut off, or have more than they
- * should, without a word (60,000 rows became 4,000 by `result_overflow_mode`, and five by `limit`), or expressions of mappings would fail.
+ * Of every statement, because a profile of the server may have them otherwise. Then answers would be cut off without a word (60,000
+ * rows became 4,000 by `result_overflow_mode`, and five by `limit`) or have rows more, expressions of mappings would fail, and an
+ * insert would return before it is stored. An empty `compatibility` takes back what that of the profile has set, and nothing that a
+ * statement sets.
  */
-export const exactAnswers = {
-  // What an older one stands for is taken back.
+export const againstProfiles = {
   compatibility: '',
+  async_insert: 0,
   enable_analyzer: 1,
   limit: '0',
   offset: '0',
@@ -120,7 +121,7 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
     // Failures are thrown and reported by the caller; the client must not print them as well.
     log: { level: 127 },
     clickhouse_settings: {
-      ...exactAnswers,
+      ...againstProfiles,
       ...clusterSettings,
       ...dropsAreMeant,
       ...(options.unlogged && { log_queries: 0 }),

@@ -6,7 +6,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parseError } from '@clickhouse/client';
 import { decompress as zstd } from 'fzstd';
-import { type Address, exactAnswers } from './client.ts';
+import { type Address, againstProfiles } from './client.ts';
 import { endedBy } from './ended-by.ts';
 
 /** A statement that reads. */
@@ -166,8 +166,8 @@ async function rowsOf<Row>(
   return lines.split('\n').flatMap((line): Row[] => (line === '' ? [] : [JSON.parse(line)]));
 }
 
-/** Of every statement, which sets none of them otherwise. */
-const exact = Object.entries(exactAnswers)
+/** No statement that is read here sets one of these itself. */
+const exact = Object.entries(againstProfiles)
   .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
   .join('&');
 

@@ -273,6 +273,11 @@ export function membersOf(line: Buffer): Members {
   return firstObject(line);
 }
 
+/** Whether a line begins with an object that does not end in it. */
+export function isCutOff(line: Buffer): boolean {
+  return firstObject(line).depth > 0;
+}
+
 /** Of the object that a text begins with: where its line ends, or it does, how many brackets are open there, and so on. */
 function firstObject(text: Buffer, onOneLine = true) {
   const names: string[] = [];

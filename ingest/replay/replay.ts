@@ -115,12 +115,16 @@ interface Rejected extends RejectedRow, Pick<Correction, 'chunk'> {
 function hiddenFaults(
   { fields }: Correction,
   { exported, faults }: Rejected,
-  roundMoney: boolean,
+  { dedupe, roundMoney }: ReplayOptions,
 ): readonly Fault[] {
   const changed = eventFields.some((name) => (fields[name] ?? '') !== (exported[name] ?? ''));
   if (changed) return [];
   const left = faults.filter(
-    ({ reason }) => reason !== correctedOnce && !(roundMoney && reason.startsWith(tooManyPlaces)),
+    ({ field, reason }) =>
+      reason !== correctedOnce &&
+      !(roundMoney && reason.startsWith(tooManyPlaces)) &&
+      // Where a load skips duplicates an event needs an id.
+      (dedupe || field !== 'event_id'),
   );
   return left.length === 0 ? left : [...left, { field: '', reason: 'nothing of it was corrected' }];
 }
@@ -169,7 +173,7 @@ async function replayOnce(
     const left = rejected.broken.filter((field) => row.fields[field]?.includes(notUtf8));
     const more = left.map((field) => ({ field, reason: 'has U+FFFD in place of what was not UTF-8' }));
     const shown = [...(faults.get(n) ?? []), ...more];
-    const found = shown.length > 0 ? shown : hiddenFaults(row, rejected, roundMoney);
+    const found = shown.length > 0 ? shown : hiddenFaults(row, rejected, { dedupe, roundMoney });
     if (found.length > 0) faults.set(n, found);
   }
   const good = candidates.filter((_, n) => !faults.has(n));

@@ -28,7 +28,10 @@ export const createSchedule: Operation<typeof ofNewSchedule, z.infer<typeof crea
     // Its text is kept nowhere: what opens the report are links that it makes.
     const { id: token } = await issueToken(store, { account, family, label: tokenLabel(schedule) });
     await storeSchedule(store, { ...schedule, token });
-    return { id: schedule.id };
+    // Another call may have made one at the same moment: whichever looks last sees both.
+    const [first = schedule, ...more] = (await listSchedules(store)).filter(isSame(schedule));
+    for (const each of more) await remove(store, each);
+    return { id: first.id };
   },
 };
 
@@ -58,19 +61,20 @@ function turning(
     async run({ store }: Context, { schedule: id }) {
       const schedule = (await listSchedules(store)).find((each) => each.id === id);
       if (!schedule) throw new InvalidRequest('schedule', `${id} is not in the list of schedules`);
-      // First the token, because what is removed cannot be removed again.
-      if (state === 'removed') await revokeTokensOf(store, schedule);
-      await storeSchedule(store, turned(schedule, state));
+      if (state === 'removed') await remove(store, schedule);
+      else await storeSchedule(store, turned(schedule, state));
       return { schedule: id, state };
     },
   };
 }
 
-async function revokeTokensOf(store: Store, schedule: Schedule): Promise<void> {
+/** First its token, because what is removed cannot be removed again. */
+async function remove(store: Store, schedule: Schedule): Promise<void> {
   const label = tokenLabel(schedule);
   const tokens = await listTokens(store, { account: schedule.account });
   for (const token of tokens.filter((each) => each.label === label))
     await revokeTokens(store, { id: token.id });
+  await storeSchedule(store, turned(schedule, 'removed'));
 }
 
 export const pauseSchedule = turning(

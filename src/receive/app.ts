@@ -132,7 +132,7 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
 /** @throws {InputError} for a key that no header should have */
 function keyOf(text: string | undefined): string | undefined {
   if (text === undefined || isName(text)) return text;
-  throw new InputError('Idempotency-Key is to have 1 to 200 characters of ASCII that can be printed');
+  throw new InputError('Idempotency-Key must have 1 to 200 characters of ASCII that can be printed');
 }
 
 const isName = (text: string): boolean => /^[\x20-\x7e]{1,200}$/.test(text);
@@ -163,7 +163,7 @@ function asProblem(error: unknown, adviceFor: (message: string) => string): Prob
   if (error instanceof HTTPException) {
     const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail =
-      'a valid token for this is required: adtally token create --for ingest makes one that sends events, --for operator one that runs operations';
+      'a valid token is required: authorization: Bearer <TOKEN>. The operator makes one that sends events by adtally token create --for ingest, and one that runs operations by --for operator';
     return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
   }
   if (error instanceof InvalidRequest) {

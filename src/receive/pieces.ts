@@ -5,6 +5,7 @@ import { ChannelMoved, PieceInDoubt } from '../../ingest/delivery/loaded-otherwi
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import type { ChannelPiece } from '../../ingest/event/reading.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
+import { isCutOff } from '../../ingest/input/json-records.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
@@ -87,13 +88,9 @@ function requireLines({ bytes, format, mapping }: Body): void {
     throw new LoadRefused('a channel takes NDJSON, a record on each line', 'Channel');
   if (mapping.events || mapping.records.length > 0 || mapping.skipLines > 0)
     throw new LoadRefused('a channel takes lines that are one event each', 'mapping');
-  const last = bytes
-    .subarray(bytes.lastIndexOf('\n') + 1)
-    .toString()
-    .trimEnd();
-  if (last !== '' && !last.endsWith('}'))
+  if (isCutOff(bytes.subarray(bytes.lastIndexOf('\n') + 1)))
     throw new LoadRefused(
-      'a channel takes whole lines, and the last one of the body is cut off: it has neither a line end nor the end of a JSON object',
+      'a channel takes whole records, and the last line of the body is cut off: its JSON object has no end',
       'Channel',
     );
 }

@@ -55,7 +55,12 @@ function withoutCounts(suggestion: Suggestion): Suggestion {
   const isOfAmounts = ['spend', 'revenue'].some((field) => read.includes(field));
   if (!isOfAmounts || ['event_type', ...countFields].some((field) => known.includes(field)))
     return suggestion;
-  return { ...suggestion, mapping: { ...mapping, set: { ...mapping.set, impressions: '0' }, fill_in } };
+  const reason = 'impressions: no column is known to hold a count, so amounts alone are compared';
+  return {
+    ...suggestion,
+    mapping: { ...mapping, set: { ...mapping.set, impressions: '0' }, fill_in },
+    reasons: [...suggestion.reasons, reason],
+  };
 }
 
 /**

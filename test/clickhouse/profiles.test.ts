@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { connect, select } from '../../clickhouse/client.ts';
+import { againstProfiles, connect, select } from '../../clickhouse/client.ts';
 import { Reader } from '../../clickhouse/reader.ts';
 import { reportFormats } from '../../src/report/formats.ts';
 import { useCluster } from '../support/cluster.ts';
@@ -8,6 +8,10 @@ import { addressOf } from '../support/store.ts';
 
 const many = 'SELECT number FROM numbers(200000)';
 const refused = /TOO_MANY_ROWS|SET_SIZE_LIMIT|TOO_SLOW|TIMEOUT|limit for|Limit for/i;
+
+/** Has a row where a setting is what statements make of it. */
+const isSet = (name: keyof typeof againstProfiles) =>
+  `SELECT 1 FROM system.settings WHERE name = '${name}' AND value = '${againstProfiles[name]}'`;
 
 /** What a profile says, a statement that it would change, and how many rows that has; absent: it is refused. */
 const cases: readonly (readonly [profile: Record<string, string>, query: string, rows?: number])[] = [
@@ -37,9 +41,13 @@ const cases: readonly (readonly [profile: Record<string, string>, query: string,
     'SELECT 1 FROM (SELECT sum(number) AS s FROM numbers(0)) WHERE s = 0',
     1,
   ],
-  [{ compatibility: '23.8' }, 'EXPLAIN QUERY TREE SELECT 1', 8],
   [{ enable_analyzer: '0' }, 'EXPLAIN QUERY TREE SELECT 1', 8],
   [{ empty_result_for_aggregation_by_empty_set: '1' }, 'SELECT count() FROM numbers(0)', 1],
+  [{ timeout_overflow_mode_leaf: 'break' }, isSet('timeout_overflow_mode_leaf'), 1],
+  [{ transfer_overflow_mode: 'break' }, isSet('transfer_overflow_mode'), 1],
+  [{ use_query_cache: '1' }, isSet('use_query_cache'), 1],
+  [{ enable_parallel_replicas: '1' }, isSet('enable_parallel_replicas'), 1],
+  [{ async_insert: '1' }, isSet('async_insert'), 1],
 ];
 
 const tags = (settings: Record<string, string>) =>
@@ -49,6 +57,7 @@ const tags = (settings: Record<string, string>) =>
 const users = [
   ...cases.map(([profile]) => profile),
   { extremes: '1', format_csv_delimiter: ';', output_format_csv_crlf_end_of_line: '1' },
+  { compatibility: '23.8', readonly: '2' },
 ];
 const server = useCluster(1, {
   more: `<profiles>${users.map((profile, n) => `<of${n}>${tags(profile)}</of${n}>`).join('')}</profiles>
@@ -82,6 +91,32 @@ test.each(cases.map((each, n) => [each[0], n, ...each.slice(1)] as const))(
     }
   },
 );
+
+test('each of these settings is in one of the profiles', () => {
+  const tried = new Set(users.flatMap((profile) => Object.keys(profile)));
+  expect(Object.keys(againstProfiles).filter((name) => !tried.has(name))).toEqual([]);
+});
+
+test('what a compatibility stands for is taken back, and nothing that a statement sets', async () => {
+  // Three of these were otherwise then: the first is of no statement, the others are set to what they were.
+  const query = `SELECT name, value FROM system.settings WHERE name IN
+    ('deduplicate_blocks_in_dependent_materialized_views', 'async_insert', 'parallel_distributed_insert_select') ORDER BY name`;
+  const then = [
+    { name: 'async_insert', value: '0' },
+    { name: 'deduplicate_blocks_in_dependent_materialized_views', value: '1' },
+    { name: 'parallel_distributed_insert_select', value: '0' },
+  ];
+  const store = connect(addressAs(users.length - 1));
+  const reader = new Reader(addressAs(users.length - 1), 60_000);
+  try {
+    expect(await select(store, query)).toEqual(then);
+    const settings = { parallel_distributed_insert_select: '0' };
+    expect(await reader.rows({ query, params: {}, settings })).toEqual(then);
+  } finally {
+    reader.close();
+    await store.close();
+  }
+});
 
 test('a file has the same cells and no other rows whatever a profile says of them', async () => {
   const reader = new Reader(addressAs(cases.length), 60_000);

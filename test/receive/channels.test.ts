@@ -292,12 +292,18 @@ test('a body whose last line is cut off is refused, and sent whole it counts', a
   const { account, channel, records } = stream(3);
   const body = bodyOf(records);
   const headers = { channel, offset: '0' };
-  expect(await receiver.send(body.slice(0, -4), headers)).toMatchObject({
-    status: 400,
-    json: { field: 'Channel', detail: expect.stringMatching(/last one of the body is cut off/) },
-  });
+  for (const last of ['{"reason":"a}', '{"campaign":{"id":7}', body.slice(0, 20)]) {
+    expect(await receiver.send(`${body}${last}`, headers)).toMatchObject({
+      status: 400,
+      json: { field: 'Channel', detail: expect.stringMatching(/last line of the body is cut off/) },
+    });
+  }
   expect(await receiver.send(body.trimEnd(), headers)).toMatchObject({ status: 200, json: { committed: 3 } });
   expect(await counted(account)).toEqual(first(3));
+  // What is no object is a record all the same, and rejected.
+  expect(await receiver.send('null', { channel, offset: '3' })).toMatchObject({
+    json: { rejected: 1, committed: 4 },
+  });
 });
 
 test.each([

@@ -140,7 +140,7 @@ test('a report of amounts alone is compared', async () => {
   });
 });
 
-test('a report that names both sides of its placements is compared by the side of the account', async () => {
+test('a report that names both sides of its placements is compared by its campaigns', async () => {
   const path = await file(
     'both.csv',
     'date,publisher_id,ad_unit_id,site_id,campaign_id,impressions\n2026-03-01,p,u,s,c1,1000\n2026-03-01,p,u,s,c2,500\n',

@@ -132,6 +132,17 @@ test('amounts of more than six decimal places are rounded where --round-money sa
   expect(stored).toEqual([{ spend: '1.234568' }, { spend: '2.345679' }]);
 });
 
+test('a row that lacks an id for --dedupe alone is loaded as it is without', async () => {
+  const { event_id: _, ...anonymous } = event({ advertiser_id: loads.account });
+  const path = await file('anonymous.ndjson', `${JSON.stringify(anonymous)}\n`);
+  const { stdout } = await run('ingest', 'events', '--json', '--dedupe', path);
+  const [load = ''] = JSON.parse(stdout).loads;
+  const untouched = await file('c.csv', (await run('rejects', load, '--csv')).stdout);
+  expect(await run('replay', load, untouched, '--dedupe')).toMatchObject({ code: 4 });
+  expect(await run('replay', load, untouched)).toMatchObject({ code: 0, stderr: '1 row replayed\n' });
+  expect(await totals()).toMatchObject({ events: 1 });
+});
+
 test('a row that nobody corrected stays rejected, though its fields do not show why; taken back, its correction is loaded again', async () => {
   const path = await file(
     'e.csv',
