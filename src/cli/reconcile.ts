@@ -101,7 +101,7 @@ async function reconcileFile(
   await tell(reconciled, report, tolerance, flags);
   if (report.rejected === 0) return;
   say(`${counted(report.rejected, 'record')} of theirs cannot be read and is compared with nothing:`);
-  for (const reason of report.rejects) say(`  ${reason}`);
+  for (const reason of report.rejects) say(`  ${line([reason])}`);
   process.exitCode = exitRejected;
 }
 
@@ -111,7 +111,7 @@ async function theirReport(store: Store, reader: Reader, input: Input, flags: Re
   const isMapped = flags.mapping !== undefined || map !== undefined;
   const file = { input, ...(format && { format }) };
   const suggestion = isMapped ? undefined : await suggestedMapping(file, { encoding });
-  for (const reason of suggestion?.reasons ?? []) say(reason);
+  for (const reason of suggestion?.reasons ?? []) say(line([reason]));
   const content = suggestion && {
     name: 'what the columns suggest',
     content: JSON.stringify(suggestion.mapping),
