@@ -4,9 +4,14 @@ import { catalog } from '../../catalog/catalog.ts';
 import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { rollups } from '../../clickhouse/rollups.ts';
 
+const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
+const [, told = ''] = /\n## Moving from one machine\n(.*?)\n## /s.exec(page) ?? [];
+
+test('a store that moves to a cluster by docs/scaling.md keeps its time zone, which makes the days of events', () => {
+  expect(told).toContain('`REPORT_TIMEZONE`');
+});
+
 test('a store that moves to a cluster by docs/scaling.md takes along every table that cannot be computed', async () => {
-  const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
-  const [, told = ''] = /\n## Moving from one machine\n(.*?)\n## /s.exec(page) ?? [];
   const computed = [
     ...rollups(catalog).map(({ table }) => table),
     ...['incoming', 'incoming_staging', 'placements', 'publisher_events'],
