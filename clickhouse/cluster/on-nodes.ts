@@ -47,9 +47,16 @@ export async function onServersInReach(store: Store, work: (server: Store) => Pr
   const layout = await layoutOf(store);
   if (!layout) return work(store);
   for (const node of layout.nodes) {
-    await onNodes(store, [node], layout.local, work).catch((error: Error) => {
+    const client = await openNode(store, node, layout.local).catch((error: Error) => {
       if (!isTransient(error)) throw error;
+      return undefined;
     });
+    if (!client) continue;
+    try {
+      await work(client);
+    } finally {
+      await client.close();
+    }
   }
 }
 
