@@ -228,14 +228,17 @@ test('in the colours of a system with high contrast, bars and what is chosen are
     expect(plain).not.toContain(seen);
 });
 
-test('a change of a share is in points, in its card and in the table', async () => {
-  const state = '&each=total&compare=previous_period&show=fill_rate';
+test('a change of a share is in points, in its card, in the table and in its bar', async () => {
+  const state = '&each=total&compare=previous_period&show=fill_rate&chart=fill_rate';
   const page = await browser.open(`${service.url}/app#token=${await service.token('filled')}${state}`);
   await whole(page);
   expect(await page.locator('.card .value').textContent()).toBe('61.0%');
   expect(await page.locator('.card .change').textContent()).toBe('▲ +2.0 pp');
   const [row] = await visibleRows(page);
   expect(row).toMatchObject({ 'Fill rate before': '59.0%', 'Fill rate change': '+2.0 pp' });
+  await page.getByRole('button', { name: 'What changed most' }).click();
+  await whole(page);
+  expect(await page.locator('.bars.changes .amount').allTextContents()).toEqual(['▲ +2.0 pp']);
 });
 
 test.each([

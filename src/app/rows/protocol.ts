@@ -80,7 +80,7 @@ export interface ChartPoint {
   /** Absent where nothing was counted on these days. */
   readonly now?: Drawn;
   readonly before?: Drawn;
-  /** Present where they are ranked by it. */
+  /** Present where they are ranked by it. `percent` is absent where that of a total is. */
   readonly change?: Drawn & { readonly percent?: number };
 }
 

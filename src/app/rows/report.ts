@@ -174,7 +174,8 @@ export class Report {
     const drawn = this.point(metric, point);
     if (!now || !before) return drawn;
     const change = this.drawn(`${metric}_change`, { units: now.units - before.units, scale: now.scale });
-    return { ...drawn, change: { ...change, percent: percentChange(now.units, before.units) } };
+    const percent = this.figures.isShare(metric) ? undefined : percentChange(now.units, before.units);
+    return { ...drawn, change: { ...change, percent } };
   }
 
   private point(metric: string, { now, before, ...point }: Point): ChartPoint {
