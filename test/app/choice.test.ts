@@ -257,10 +257,10 @@ test('a comparison says until when there is data, and draws nothing for days tha
   const table = await page.locator('.as-table tbody tr').allTextContents();
   const open = '(money may still change)';
   expect(table).toEqual([
-    `${shownDay(daysAgo(4))} ${open}3.00`,
-    `${shownDay(daysAgo(3))} ${open}3.00`,
+    `${shownDay(daysAgo(4))} ${open}3.00No figures`,
+    `${shownDay(daysAgo(3))} ${open}3.00No figures`,
     `${shownDay(daysAgo(2))}3.003.00`,
-    `${shownDay(daysAgo(1))}No rows3.00`,
+    `${shownDay(daysAgo(1))}No figures3.00`,
   ]);
 });
 
@@ -272,7 +272,7 @@ test.each(['day', 'week', 'month'])('of all years, each %s is drawn that rows ar
   const points = Number(await plot.getAttribute('aria-valuemax')) + 1;
   expect(points).toBeLessThan(4);
   if (grain === 'day') expect(points).toBe(3);
-  expect(await plot.getAttribute('aria-valuetext')).not.toContain('No rows');
+  expect(await plot.getAttribute('aria-valuetext')).not.toContain('No figures');
   expect(browser.complaints).toEqual([]);
 });
 

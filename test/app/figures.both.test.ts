@@ -227,10 +227,9 @@ async function pointsOf({ page, locale, question, answer }: Shown): Promise<Said
   const { part } = languages[locale].words.chart;
   const sum = (rows: readonly Row[], id: string) =>
     inView(rows.reduce((all, row) => all + units(row[id] ?? ''), 0n));
+  const figures = Object.keys(answer.totals).filter((id) => !/_(compared|change)$/.test(id));
   const isCounted = (rows: readonly Row[], part: string) =>
-    rows.some((row) =>
-      ['spent', 'impressions', 'conversions'].some((id) => Number(row[`${id}${part}`]) !== 0),
-    );
+    rows.some((row) => figures.some((id) => Number(row[`${id}${part}`]) !== 0));
   const begins = (day: Date) =>
     question.each === 'month' ? day.getUTCDate() === 1 : question.each !== 'week' || day.getUTCDay() === 1;
   const isPart = (start: string, end: string) =>
@@ -265,7 +264,7 @@ function parsed([when = '', amount = '', before]: readonly string[], locale: Loc
   const { chart } = languages[locale].words;
   return {
     when,
-    spent: amount === chart.noRows ? undefined : units(plain(amount, locale)),
+    spent: amount === chart.noFigures ? undefined : units(plain(amount, locale)),
     before: before === undefined ? undefined : units(plain(before.replace(`${chart.before}: `, ''), locale)),
   };
 }
@@ -333,7 +332,7 @@ async function compareTouched(shown: Shown, count = 10): Promise<void> {
 /** Goes from point to point with the keys: the tooltip, and what a screen reader is told. */
 async function compareWithKeys(shown: Shown): Promise<void> {
   const { page, locale } = shown;
-  const { before, noRows } = languages[locale].words.chart;
+  const { before, noFigures } = languages[locale].words.chart;
   const points = await pointsOf(shown);
   const plot = page.locator('.plot[role=slider]');
   await plot.focus();
@@ -351,7 +350,7 @@ async function compareWithKeys(shown: Shown): Promise<void> {
     await page.keyboard.press(key);
     expect(await tooltip(shown), `${key}, point ${n}`).toEqual(points[n]);
     const told = ((await plot.getAttribute('aria-valuetext')) ?? '').split(
-      new RegExp(`, (?=${before}|${noRows}|[-\\d])`),
+      new RegExp(`, (?=${before}|${noFigures}|[-\\d])`),
     );
     expect(parsed(told, locale), `${key}, point ${n}`).toEqual(points[n]);
   }

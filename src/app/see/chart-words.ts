@@ -18,7 +18,7 @@ export function said(point: ChartPoint | undefined, grain: State['grain']): stri
   const { now, before } = point;
   return [
     when(point, grain),
-    now?.text ?? text.chart.noRows,
+    now?.text ?? text.chart.noFigures,
     ...(before ? [`${text.chart.before}: ${before.text}`] : []),
   ];
 }
@@ -46,8 +46,8 @@ export function asTable(
       const open = dated && isOpen(point, facts) && ` (${text.chart.unconfirmed})`;
       return [
         el('th', { scope: 'row' }, ...(dated ? [when(point, grain), open] : named(point.labels))),
-        el('td', { title: now?.whole }, now?.text ?? text.chart.noRows),
-        compared && el('td', { title: before?.whole }, before?.text),
+        el('td', { title: now?.whole }, now?.text ?? text.chart.noFigures),
+        compared && el('td', { title: before?.whole }, before?.text ?? text.chart.noFigures),
         isRanked && el('td', { title: change?.whole }, changed(change)),
       ];
     });

@@ -10,7 +10,7 @@ export class Freshness {
   /** Not there before it says something: the table above it gets as high as its rows. */
   readonly element = el('p', { class: 'fresh', hidden: true });
 
-  /** @param until the last day that has rows, where that is known */
+  /** @param until the last day of which something was counted, where that is known */
   show(state: State, facts: Facts, clock: Clock | undefined, until?: string): void {
     const { asked, loadedAt, unconfirmed, comparedTo } = facts;
     const said = [

@@ -114,7 +114,7 @@ export function daysFrom(start: string, state: State, today: string): DayRange {
   return { start, end: addDays(start, daysIn(daysOf(state, today)) - 1) };
 }
 
-/** Whether the last day that has rows is the last one that there is data of. */
+/** Whether the last day of which something was counted is the last one that there is data of. */
 export function reachesNow(state: State, today: string): boolean {
   const isWhole = state.grain === 'day' && Object.keys(state.filters).length === 0;
   return isWhole && daysOf(state, today).end >= presets.yesterday(today).end;

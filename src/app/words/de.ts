@@ -183,7 +183,7 @@ export const de: Words = {
     part: { day: 'Teil eines Tages', week: 'Teil einer Woche', month: 'Teil eines Monats' },
     asTable: 'Das Diagramm als Tabelle',
     unconfirmed: 'Beträge können sich noch ändern',
-    noRows: 'Keine Zeilen',
+    noFigures: 'Keine Zahlen',
     when: 'Wann',
     what: 'Wovon',
   },

@@ -211,7 +211,7 @@ export const en = {
     part: { day: 'part of a day', week: 'part of a week', month: 'part of a month' },
     asTable: 'The chart as a table',
     unconfirmed: 'money may still change',
-    noRows: 'No rows',
+    noFigures: 'No figures',
     when: 'When',
     what: 'Of what',
   },

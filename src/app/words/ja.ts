@@ -178,7 +178,7 @@ export const ja: Words = {
     part: { day: '日の一部', week: '週の一部', month: '月の一部' },
     asTable: 'グラフを表で見る',
     unconfirmed: '金額は変わる可能性があります',
-    noRows: '行がありません',
+    noFigures: '数値がありません',
     when: '時期',
     what: '対象',
   },
