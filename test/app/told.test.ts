@@ -45,6 +45,23 @@ beforeAll(async () => {
     ['alike', 'two', 'Same name'],
     ['alike', 'evil', '\u202eevil'],
   ]);
+  await load(
+    db.store,
+    ['cr-1', 'cr-2', 'cr-3'].map((creative_id) =>
+      event({
+        event_time: `${daysAgo(2)}T08:00:00Z`,
+        advertiser_id: 'headed',
+        campaign_id: 'boots',
+        creative_id,
+        spend: '3',
+      }),
+    ),
+  );
+  await loadRows(db.store, 'creatives', [
+    ['headed', 'cr-1', 'Same headline'],
+    ['headed', 'cr-2', 'Same headline'],
+    ['headed', 'cr-3', 'Another'],
+  ]);
 });
 
 test('campaigns of one name are told apart by their ids, on the page and in its files; other names need none', async () => {
@@ -54,7 +71,7 @@ test('campaigns of one name are told apart by their ids, on the page and in its 
   expect(rows.map((row) => row['Campaign id']).sort()).toEqual(['evil', 'one', 'two']);
   const bars = await opened(await addressOf('alike', '&each=total'));
   const labels = await bars.locator('.bars .label').allTextContents();
-  expect(labels.sort()).toEqual(['Same name · one', 'Same name · two', '\u202eevil']);
+  expect(labels.sort()).toEqual(['one · Same name', 'two · Same name', '\u202eevil']);
   await page.locator('.take summary').click();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -62,6 +79,16 @@ test('campaigns of one name are told apart by their ids, on the page and in its 
   ]);
   const [head = ''] = (await readFile(await download.path(), 'utf8')).split('\n');
   expect(head).toContain('"campaign","campaign_id"');
+});
+
+test('bars of creatives of one headline begin with their ids, and leave out the ids that the table leaves out', async () => {
+  const page = await opened(await addressOf('headed', '&by=creative&each=total'));
+  const labels = await page.locator('.bars .label').allTextContents();
+  expect(labels.sort()).toEqual([
+    'boots · Another',
+    'cr-1 · boots · Same headline',
+    'cr-2 · boots · Same headline',
+  ]);
 });
 
 test('what has no conversion has no CPA, and comes last where that is sorted', async () => {

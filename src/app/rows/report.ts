@@ -84,7 +84,8 @@ export class Report {
     const wanted = this.metrics.find(({ id }) => id === metric);
     const of = this.order ?? new Uint32Array(0);
     if (!wanted) return [];
-    const asked = [this.rows, of, wanted, this.metrics] as const;
+    const columns = this.rows.columns.filter(({ id }) => !this.hidden.has(id));
+    const asked = [{ columns }, of, wanted, this.metrics] as const;
     if (show === 'changes') return changedMost(...asked, most).map((point) => this.changed(metric, point));
     const points = show === 'largest' ? largest(...asked, most) : overTime(...asked, show);
     return points.map((point) => this.point(metric, point));

@@ -1,10 +1,9 @@
-import type { ArrowRows } from '../arrow/arrow.ts';
 import { TextColumn } from '../arrow/columns.ts';
 import type { Figure } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
 import { drawnOf, periodsOf } from '../state/ranges.ts';
 import type { Spans } from './protocol.ts';
-import { numbers, totals } from './sums.ts';
+import { type Columns, numbers, totals } from './sums.ts';
 
 /** A point of the chart: a day, week or month, or the row that stands for itself. */
 export interface Point {
@@ -20,7 +19,7 @@ export interface Point {
 
 /** The metric for each day, week or month that is drawn of a range; exact. */
 export function overTime(
-  rows: ArrowRows,
+  rows: Columns,
   of: Uint32Array,
   metric: Metric,
   metrics: readonly Metric[],
@@ -55,7 +54,7 @@ export function overTime(
 
 /** The rows with the largest values. */
 export function largest(
-  rows: ArrowRows,
+  rows: Columns,
   of: Uint32Array,
   metric: Metric,
   metrics: readonly Metric[],
@@ -76,7 +75,7 @@ export function largest(
 
 /** The largest gains and losses, from the one end to the other, of what has the same names on whatever days. */
 export function changedMost(
-  rows: ArrowRows,
+  rows: Columns,
   of: Uint32Array,
   metric: Metric,
   metrics: readonly Metric[],
@@ -112,7 +111,7 @@ interface Named extends Point {
 }
 
 /** These rows together, by the names that they have. */
-function named(rows: ArrowRows, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Named {
+function named(rows: Columns, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Named {
   const texts = rows.columns.filter(
     (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
   );
@@ -127,17 +126,17 @@ function named(rows: ArrowRows, of: readonly number[], metric: Metric, metrics: 
   };
 }
 
-/** Those whose names are the same have their ids, too. */
+/** Those whose names are the same have their ids, too, and first: the end of a long label is not seen. */
 function toldApart(points: readonly Named[]): Point[] {
   const nameOf = ({ labels }: Point) => labels.join('\n');
   const names = points.map(nameOf);
   return points.map(({ ids, ...point }) => {
     const isAlone = names.indexOf(nameOf(point)) === names.lastIndexOf(nameOf(point));
-    return isAlone ? point : { ...point, labels: [...point.labels, ...ids] };
+    return isAlone ? point : { ...point, labels: [...ids, ...point.labels] };
   });
 }
 
-function figures(rows: ArrowRows, of: Uint32Array, metric: Metric, metrics: readonly Metric[]) {
+function figures(rows: Columns, of: Uint32Array, metric: Metric, metrics: readonly Metric[]) {
   const needed = metrics.filter(
     ({ id }) => id === metric.id || id === metric.ratio?.numerator || id === metric.ratio?.denominator,
   );

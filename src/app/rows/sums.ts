@@ -3,8 +3,10 @@ import { NumberColumn } from '../arrow/columns.ts';
 import { type Figure, places, ratio } from '../arrow/decimal.ts';
 import { type Metric, partOf } from '../state/fields.ts';
 
+export type Columns = Pick<ArrowRows, 'columns'>;
+
 /** The columns of numbers by id. */
-export function numbers(rows: ArrowRows): Map<string, NumberColumn> {
+export function numbers(rows: Columns): Map<string, NumberColumn> {
   return new Map(
     rows.columns.filter((column) => column instanceof NumberColumn).map((column) => [column.id, column]),
   );
@@ -14,7 +16,7 @@ export function numbers(rows: ArrowRows): Map<string, NumberColumn> {
  * What these rows come to, exact: the figures of their sums, ratios computed from the sums, for each column of numbers.
  * @param metrics those wanted, and those that their ratios are made of
  */
-export function totals(rows: ArrowRows, of: Uint32Array, metrics: readonly Metric[]): Map<string, Figure> {
+export function totals(rows: Columns, of: Uint32Array, metrics: readonly Metric[]): Map<string, Figure> {
   const wanted = new Set(metrics.map(({ id }) => id));
   const columns = numbers(rows);
   const ratios = new Map(metrics.flatMap(({ id, ratio }) => (ratio ? [[id, ratio] as const] : [])));
