@@ -180,6 +180,23 @@ test('nor has a report without rows', async () => {
   await menusHaveRoom(empty);
 });
 
+test('a menu stays in the window when that gets narrower', async () => {
+  const page = await open('', { viewport: { width: 1440, height: 900 } });
+  for (const menu of ['.columns', '.take', '.mail']) {
+    await page.locator(`${menu} > summary`).click();
+    for (const width of [1440, 1000, 800, 600, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      const beyond = () =>
+        page.locator(`${menu} > .panel`).evaluate((panel) => {
+          const { left, right } = panel.getBoundingClientRect();
+          return Math.max(0, -left, right - innerWidth);
+        });
+      await expect.poll(beyond, { message: `${menu} at ${width}` }).toBe(0);
+    }
+    await page.keyboard.press('Escape');
+  }
+});
+
 test('all of a menu is in sight on a laptop, and so is what it says when something was done', async () => {
   const page = await open('', { viewport: { width: 1280, height: 720 } });
   await menusHaveRoom(page);

@@ -65,14 +65,19 @@ export function menu(label: HTMLElement | string, panel: HTMLElement, name: stri
   const details = el('details', { class: `menu ${name}` }, summary, panel);
   panel.classList.add('panel');
   const fold = () => details.removeAttribute('open');
-  // Also when more is said in it than when it was unfolded.
-  new ResizeObserver(() => {
+  const place = () => {
     if (!details.open) return;
     panel.style.translate = '0';
     const beyond = panel.getBoundingClientRect().right - document.documentElement.clientWidth + edge;
     panel.style.translate = `${Math.min(0, -beyond)}px`;
-    panel.scrollIntoView({ block: 'nearest' });
+  };
+  // Also when more is said in it than when it was unfolded.
+  new ResizeObserver(() => {
+    place();
+    if (details.open) panel.scrollIntoView({ block: 'nearest' });
   }).observe(panel);
+  // A phone is turned. Nothing is scrolled then: its bars come and go as a finger scrolls, which is a resize, too.
+  window.addEventListener('resize', place);
   details.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || !details.open) return;
     fold();
