@@ -228,6 +228,27 @@ test('in the colours of a system with high contrast, bars and what is chosen are
     expect(plain).not.toContain(seen);
 });
 
+test('in the colours of a system with high contrast, keys and the marks of open days keep their own', async () => {
+  const page = await open('&compare=previous_period', { forcedColors: 'active' });
+  const drawn = (selector: string, part?: string) =>
+    page
+      .locator(selector)
+      .first()
+      .evaluate((element, name) => {
+        const { borderTopColor, backgroundImage } = getComputedStyle(element, name);
+        return `${borderTopColor} ${backgroundImage}`;
+      }, part);
+  const marks = async () => [
+    await drawn('.key.now', '::before'),
+    await drawn('.key.open', '::before'),
+    await drawn('.open-days', '::before'),
+    await drawn('tr.open th:first-child'),
+  ];
+  const forced = await marks();
+  await page.emulateMedia({ forcedColors: 'none' });
+  expect(forced).toEqual(await marks());
+});
+
 test('a change of a share is in points, in its card, in the table and in its bar', async () => {
   const state = '&each=total&compare=previous_period&show=fill_rate&chart=fill_rate';
   const page = await browser.open(`${service.url}/app#token=${await service.token('filled')}${state}`);
