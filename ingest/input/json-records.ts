@@ -161,14 +161,22 @@ class ArrayCutter {
       this.#list = 'open';
       return;
     }
-    if (this.#list === 'open' && byte === closeArray) {
+    if (this.#list === 'open' && !this.#comma && byte === closeArray) {
       this.#list = 'closed';
       return;
     }
-    if (this.#list === 'open' && byte === comma && this.#texts > 0) return;
-    if (this.#list === 'closed' || (this.#texts++ > 0 && (this.#path.length === 0 || byte !== openObject))) {
+    if (this.#list === 'open' && !this.#comma && byte === comma && this.#texts > 0) {
+      this.#comma = true;
+      return;
+    }
+    const follows =
+      this.#list === 'none'
+        ? this.#path.length > 0 && byte === openObject
+        : this.#list === 'open' && this.#comma;
+    if (this.#list === 'closed' || (this.#texts++ > 0 && !follows)) {
       throw new InputError(`more follows behind the end of the JSON, after record ${this.#records}`);
     }
+    this.#comma = false;
     if (this.#path.length === 0) {
       this.#beginArray();
       return;

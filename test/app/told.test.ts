@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, test } from 'vitest';
-import { event, load, loadRows } from '../support/events.ts';
+import { type EventLine, event, load, loadRows } from '../support/events.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 import { useBrowser } from './browser.ts';
@@ -20,6 +20,10 @@ async function opened(address: string): Promise<Page> {
   return page;
 }
 
+/** An event that costs something, of two days ago. */
+const paid = (advertiser_id: string, fields: Partial<EventLine>) =>
+  event({ event_time: `${daysAgo(2)}T08:00:00Z`, advertiser_id, spend: '3', ...fields });
+
 beforeAll(async () => {
   const plain = ['boots', 'tents'].flatMap((campaign_id) =>
     [2, 3, 4].map((day) =>
@@ -30,13 +34,10 @@ beforeAll(async () => {
   await load(
     db.store,
     ['one', 'two', 'evil'].map((campaign_id) =>
-      event({
+      paid('alike', {
         event_id: campaign_id,
-        event_time: `${daysAgo(2)}T08:00:00Z`,
         event_type: campaign_id === 'two' ? 'conversion' : 'impression',
-        advertiser_id: 'alike',
         campaign_id,
-        spend: '3',
       }),
     ),
   );
@@ -47,15 +48,7 @@ beforeAll(async () => {
   ]);
   await load(
     db.store,
-    ['cr-1', 'cr-2', 'cr-3'].map((creative_id) =>
-      event({
-        event_time: `${daysAgo(2)}T08:00:00Z`,
-        advertiser_id: 'headed',
-        campaign_id: 'boots',
-        creative_id,
-        spend: '3',
-      }),
-    ),
+    ['cr-1', 'cr-2', 'cr-3'].map((creative_id) => paid('headed', { campaign_id: 'boots', creative_id })),
   );
   await loadRows(db.store, 'creatives', [
     ['headed', 'cr-1', 'Same headline'],
