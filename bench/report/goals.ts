@@ -178,7 +178,6 @@ export const goals = {
     what: 'loader, 1,000 files of one line',
     atMost: 60,
     unit: 's',
-    limit: '40 to 50 ms of CPU a file, half of it the views of an INSERT',
   },
   loaderMemory: {
     what: 'memory of the loader, any format',
