@@ -1,19 +1,11 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, storeTime } from '../../clickhouse/client.ts';
 import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { type ListReading, loadLookupList, lookupLists } from './lookup-lists.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 import { recordShownConfirmations } from './record-shown.ts';
-
-/** An account and its days; what is absent does not limit. */
-export interface ConfirmationRange {
-  readonly account?: string;
-  /** `yyyy-mm-dd`, inclusive. */
-  readonly from?: string;
-  readonly to?: string;
-}
 
 /** Whether any event of the account was ever loaded. */
 export async function isKnownAccount(store: Store, account: string): Promise<boolean> {
@@ -32,8 +24,7 @@ export async function confirmDays(
   from: string,
   to: string,
 ): Promise<{ days: number; changed: number; running?: string }> {
-  const range = { account, from, to };
-  const before = await unconfirmedDays(store, range);
+  const began = await storeTime(store);
   const { time, running } = await confirmationTime(store);
   const confirmedAt = "toDateTime64({time:String}, 6, 'UTC')";
   const inRange = 'account_id = {account:String} AND day BETWEEN {from:Date} AND {to:Date}';
@@ -42,12 +33,12 @@ export async function confirmDays(
             SELECT {account:String} AS account_id, each AS day, ${confirmedAt},
               ${newlyConfirmed('(account_id, day)', confirmedAt, inRange).join(', ')}
             FROM (SELECT arrayJoin(arrayMap(n -> {from:Date} + n, range(toUInt32({to:Date} - {from:Date} + 1)))) AS each)`,
-    query_params: { ...range, time },
+    query_params: { account, from, to, time },
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   await recordShownConfirmations(store, time);
   const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1;
-  return { days, changed: before - (await unconfirmedDays(store, range)), ...(running && { running }) };
+  return { days, changed: await newlyConfirmedDays(store, began, time), ...(running && { running }) };
 }
 
 /** Marks the days of a list as confirmed, likewise. @throws {InputError} and confirms nothing when a line is faulty */
@@ -56,37 +47,21 @@ export async function confirmList(
   input: Input,
   reading?: ListReading,
 ): Promise<{ days: number; changed: number; running?: string }> {
-  const before = await unconfirmedDays(store);
+  const began = await storeTime(store);
   const { time, running } = await confirmationTime(store);
   const days = await loadLookupList(store, lookupLists.confirmations, input, reading, time);
-  return { days, changed: before - (await unconfirmedDays(store)), ...(running && { running }) };
+  return { days, changed: await newlyConfirmedDays(store, began, time), ...(running && { running }) };
 }
 
-/** The number of days with unconfirmed revenue in any family, summed over the accounts. */
-export async function unconfirmedDays(
-  store: Store,
-  { account, from, to }: ConfirmationRange = {},
-): Promise<number> {
-  const where = [
-    'day BETWEEN {from:Date} AND {to:Date}',
-    ...(account === undefined ? [] : ['account_id = {account:String}']),
-  ].join(' AND ');
+/** How many days a confirmation of this time has made confirmed since it began. */
+async function newlyConfirmedDays(store: Store, began: string, time: string): Promise<number> {
   const [row] = await select<{ days: number }>(
     store,
-    `SELECT toUInt32(count()) AS days FROM (
-       SELECT account_id, day FROM (
-         ${Object.keys(catalog.families)
-           .map((name) => rollupTable(name, []))
-           .map(
-             (table) =>
-               `SELECT account_id, day, max(r.unconfirmed_at) AS unconfirmed_at, toDateTime64(0, 6) AS confirmed_at FROM ${table} AS r WHERE ${where} GROUP BY account_id, day`,
-           )
-           .join(' UNION ALL ')}
-         UNION ALL
-         SELECT account_id, day, toDateTime64(0, 6) AS unconfirmed_at, max(c.confirmed_at) AS confirmed_at FROM confirmations AS c WHERE ${where} GROUP BY account_id, day)
-       GROUP BY account_id, day HAVING max(unconfirmed_at) > max(confirmed_at))`,
-    { from: from ?? '1970-01-01', to: to ?? '2149-06-06', ...(account !== undefined && { account }) },
+    `SELECT toFloat64(uniqExact(account_id, day)) AS days FROM confirmations AS c
+     WHERE c.confirmed_at = toDateTime64({time:String}, 6, 'UTC')
+       AND greatest(${newlyConfirmedColumns.join(', ')}) >= toDateTime64({began:String}, 6, 'UTC')`,
+    { began, time },
   );
-  if (!row) throw new Error('ClickHouse did not count the unconfirmed days');
+  if (!row) throw new Error('ClickHouse did not count the confirmed days');
   return row.days;
 }

@@ -6,7 +6,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { confirmDays, unconfirmedDays } from '../../ingest/lists/confirmations.ts';
+import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { listTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
@@ -14,6 +14,7 @@ import { type EventLine, event, load, loadRows, ndjson } from '../support/events
 import { type Command, environmentOf, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
+import { unconfirmedDays } from '../support/unconfirmed-days.ts';
 
 const cluster = useCluster(3);
 const test = useClusterStore(cluster);
@@ -120,7 +121,7 @@ it('names, tokens and confirmations given to one node hold on every other', asyn
     expect(await listTokens(each)).toEqual(await listTokens(test.store));
   }
   expect(await confirmDays(node(3), 'named', '2026-02-01', '2026-02-28')).toEqual({ days: 28, changed: 1 });
-  expect(await unconfirmedDays(node(2), { account: 'named' })).toBe(0);
+  expect(await unconfirmedDays(node(2), 'named')).toBe(0);
   const after = await service.report('/v1/campaigns', 'named', '2026-02-01', '2026-02-01');
   expect(after.unconfirmed_revenue_dates).toEqual([]);
 });

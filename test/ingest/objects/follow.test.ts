@@ -7,7 +7,6 @@ import { mappedReading } from '../../../ingest/event/reading.ts';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { dueLooks, noteFollowed, notFollowed } from '../../../ingest/ledger/followed-files.ts';
-import { unconfirmedDays } from '../../../ingest/lists/confirmations.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { dated } from '../../../ingest/places/dated.ts';
 import { follow } from '../../../src/cli/ingest/follow.ts';
@@ -16,6 +15,7 @@ import { useLoader } from '../../support/loader.ts';
 import { useObjectStorage } from '../../support/object-storage.ts';
 import { useCommands } from '../../support/process.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
+import { unconfirmedDays } from '../../support/unconfirmed-days.ts';
 
 /** Places that are followed: what is new there is loaded, once, whatever its name and however late. */
 
@@ -330,7 +330,7 @@ test('a list that was confirmed confirms nothing that is loaded later, also afte
   await put('days/2.csv', `account_id,day\n${account},2026-03-02\n`);
   await second.said(/days\/2\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toContain('days/1.csv');
-  expect(await unconfirmedDays(db.store, { account })).toBe(1);
+  expect(await unconfirmedDays(db.store, account)).toBe(1);
 });
 
 test('a list on disk confirms nothing once more when only its mode changes, or its folder is named otherwise', async () => {
@@ -355,7 +355,7 @@ test('a list on disk confirms nothing once more when only its mode changes, or i
   await list('3.csv', '2026-03-03');
   await second.said(/3\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toMatch(/[12]\.csv/);
-  expect(await unconfirmedDays(db.store, { account })).toBe(1);
+  expect(await unconfirmedDays(db.store, account)).toBe(1);
 });
 
 test('what was loaded is loaded once also where ClickHouse is away when that is noted', async () => {
