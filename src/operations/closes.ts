@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
+import { storeTime } from '../../clickhouse/client.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { requireSettings } from '../../clickhouse/settings.ts';
@@ -104,6 +105,7 @@ async function closeEach(
   { anyway, beforeLast }: { readonly anyway: boolean; readonly beforeLast: () => void | Promise<void> },
 ): Promise<z.infer<typeof outcome>> {
   const { timezone } = await requireSettings(store);
+  const hasEnded = isOver(month, new Date(`${await storeTime(store)}Z`), timezone);
   const routing = await allShardsOf(store);
   const done: z.infer<typeof outcome> = { closed: [], unready: [] };
   for (const account of accounts) {
@@ -112,7 +114,7 @@ async function closeEach(
     const unconfirmed = await unconfirmedDays(reader, catalog, which);
     const days = new Set(unconfirmed.map(({ day }) => day)).size;
     const reasons = [
-      ...(isOver(month, new Date(), timezone) ? [] : ['the month has not ended']),
+      ...(hasEnded ? [] : ['the month has not ended']),
       ...(days > 0 ? [`${days} ${days === 1 ? 'day' : 'days'} unconfirmed`] : []),
       ...(openRejects > 0
         ? [`${openRejects} rejected ${openRejects === 1 ? 'row' : 'rows'} open that may be of it`]

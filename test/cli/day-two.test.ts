@@ -160,6 +160,27 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   expect(steps).toEqual(step ? [expect.stringMatching(step)] : []);
 });
 
+test('prune and close go by the clock of ClickHouse, and not by that of the machine where they run', async () => {
+  const now = new Date();
+  const [month, before] = [0, 1].map((ago) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago)).toISOString().slice(0, 7),
+  );
+  await load(db.store, [event({ event_time: now.toISOString(), advertiser_id: 'now', confirmed: true })]);
+  const ahead = `const Real = Date; const years = 10 * 365 * 86400000;
+    globalThis.Date = class extends Real {
+      constructor(...given) { if (given.length) super(...given); else super(Real.now() + years); }
+      static now() { return Real.now() + years; }
+    };`;
+  const env = {
+    ...environmentOf(db.address),
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}`,
+  };
+  const pruned = await run(['prune', '--keep', '1mo', '--dry-run'], env);
+  expect(pruned).toMatchObject({ code: 0, stderr: expect.stringContaining(`before ${before}-01`) });
+  const closed = await run(['close', 'now', month ?? ''], env);
+  expect(closed).toMatchObject({ code: 1, stderr: expect.stringContaining('the month has not ended') });
+});
+
 test('of several things status says the most urgent first', () => {
   const open = { rejectedRows: 1, chunksInDoubt: 1, unconfirmedDays: 0 };
   const steps = nextSteps({ ...wellStored, disk: { free: 1, total: 100 }, open }, alerts, now);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { catalog } from '../../../catalog/catalog.ts';
-import type { Store } from '../../../clickhouse/client.ts';
+import { type Store, storeTime } from '../../../clickhouse/client.ts';
 import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
 import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { type DayRange, everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
@@ -105,7 +105,9 @@ function addDayTwoCommands(program: Command): void {
       'also where that loses what was taken back, or reports, of months that are not closed',
     )
     .option('--dry-run', 'only say what would be folded or dropped')
-    .action((flags: PruneFlags) => withStore((store) => prune(store, flags, new Date())));
+    .action((flags: PruneFlags) =>
+      withStore(async (store) => prune(store, flags, new Date(`${await storeTime(store)}Z`))),
+    );
 }
 
 async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Promise<void> {
