@@ -51,27 +51,23 @@ export async function requireWholeMonth(store: Store, catalog: Catalog, month: M
 }
 
 /**
- * Rejected rows that are open, and may be of the month and the account. Their times are in UTC, or, of older rows, by a clock that
- * is not known, so the days right before and after the month count as well.
+ * How many open rejected rows may be of the month and an account; those without an account may be of any. Their times are in UTC,
+ * or, of older rows, by a clock that is not known, so the days right before and after the month count as well.
  */
-export async function openRejectsOf(
-  store: Store,
-  { account, month }: { readonly account: string; readonly month: Month },
-): Promise<number> {
+export async function openRejectsIn(store: Store, month: Month): Promise<(account: string) => number> {
   const { start, end } = daysOfMonth(month);
-  const [row] = await select<{ open: number }>(
+  const rows = await select<{ account: string; open: number }>(
     store,
-    `WITH ['advertiser_id', 'publisher_id'] AS owners,
+    `WITH arrayDistinct([r.fields['advertiser_id'], r.fields['publisher_id']]) AS owners,
        r.fields['event_time'] AS time,
        if(match(time, '^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{9,13}([.]|$))'), toDate(parseDateTime64BestEffortOrNull(time, 3, 'UTC')), NULL) AS told
-     SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL
-     WHERE ${openRejects}
-       AND arrayExists(owner -> r.fields[owner] = {account:String}, owners) + arrayAll(owner -> r.fields[owner] = '', owners) > 0
-       AND ifNull(told BETWEEN {start:Date} - 1 AND {end:Date} + 1, true)`,
-    { account, start, end },
+     SELECT arrayJoin(if(owners = [''], owners, arrayFilter(owner -> owner != '', owners))) AS account, toFloat64(count()) AS open
+     FROM rejected_rows AS r FINAL
+     WHERE ${openRejects} AND ifNull(told BETWEEN {start:Date} - 1 AND {end:Date} + 1, true) GROUP BY account`,
+    { start, end },
   );
-  if (!row) throw new Error('ClickHouse did not count the open rejected rows');
-  return row.open;
+  const open = new Map(rows.map((row) => [row.account, row.open]));
+  return (account) => (open.get(account) ?? 0) + (open.get('') ?? 0);
 }
 
 /** The accounts that have rows in a month, or had some when it was closed, unless it was pruned since. */

@@ -10,7 +10,7 @@ import { type AccountMonth, canonicalText, unconfirmedDays } from '../close/cano
 import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
 import { daysOfMonth, type Month, monthNamed } from '../close/month.ts';
-import { accountsOf, openRejectsOf, requireSoundMonth, requireWholeMonth } from '../close/unready.ts';
+import { accountsOf, openRejectsIn, requireSoundMonth, requireWholeMonth } from '../close/unready.ts';
 import { withReader } from '../close/with-reader.ts';
 import { allShardsOf } from '../report/all-shards.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
@@ -106,11 +106,12 @@ async function closeEach(
 ): Promise<z.infer<typeof outcome>> {
   const { timezone } = await requireSettings(store);
   const hasEnded = isOver(month, new Date(`${await storeTime(store)}Z`), timezone);
+  const rejectsOf = await openRejectsIn(store, month);
   const routing = await allShardsOf(store);
   const done: z.infer<typeof outcome> = { closed: [], unready: [] };
   for (const account of accounts) {
     const which: AccountMonth = { account, month, routing };
-    const openRejects = await openRejectsOf(store, { account, month });
+    const openRejects = rejectsOf(account);
     const unconfirmed = await unconfirmedDays(reader, catalog, which);
     const days = new Set(unconfirmed.map(({ day }) => day)).size;
     const reasons = [

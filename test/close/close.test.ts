@@ -147,6 +147,21 @@ describe('a close', () => {
     );
   });
 
+  test('of all accounts counts for each the rejected rows that may be its own, and those of nobody', async () => {
+    const time = { event_time: '2022-03-01T00:00:00Z' };
+    await load(db.store, [
+      ...[of('few', time), of('many', time), of('many', { ...time, quantity: 0 })],
+      event({ ...time, advertiser_id: '', publisher_id: '' }),
+    ]);
+    const told = await close(db.store, '2022-03', undefined).catch(({ message }: Error) => message);
+    const [one, two] = ['1 rejected row open that may be of it', '2 rejected rows open that may be of it'];
+    expect(String(told).split('\n')).toEqual(
+      [`few: ${one}`, `few-p: ${one}`, `many: ${two}`, `many-p: ${two}`].map((line) =>
+        line.replace(':', ' 2022-03 is not closed:'),
+      ),
+    );
+  });
+
   test('of all accounts closes those that are ready', async () => {
     await load(db.store, [
       of('ready', { event_time: '2024-05-01T00:00:00Z' }),
