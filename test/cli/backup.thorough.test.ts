@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -85,8 +85,14 @@ test('a restored backup, one file or a folder, has what was backed up, and count
 
 test('a backup that cannot be read, or is not there, leaves everything as it was', async () => {
   const broken = join(folder, 'broken.tar.zst');
+  const cut = join(folder, 'cut.tar.xz');
   writeFileSync(broken, 'no backup');
-  expect((await adtally('restore', broken, '--replace')).code).toBe(1);
+  writeFileSync(cut, readFileSync(join(folder, 'backup.tar.xz')).subarray(0, -4096));
+  for (const unreadable of [broken, cut]) {
+    const { code, stderr } = await adtally('restore', unreadable, '--replace');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`error: ${unreadable}: `) });
+    expect(stderr).not.toContain('adtally-from');
+  }
   const missing = join(folder, 'missing.tar.zst');
   expect(await adtally('restore', missing, '--replace')).toMatchObject({
     code: 2,

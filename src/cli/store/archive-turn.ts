@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { ClickHouseError } from '@clickhouse/client';
 import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
@@ -65,7 +66,10 @@ export async function transfer(server: Store, query: string, { name, outside }: 
     if (type === 'BACKUP_NOT_FOUND')
       throw new Error(outside ? `${name} is no backup` : `${name}: there is no such backup`);
     if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
-    throw error;
+    if (type === undefined || !outside) throw error;
+    // The server knows the file by the link alone.
+    const reason = (error as Error).message.replaceAll(`${outside.link}/${basename(name)}`, name);
+    throw new Error(`${name}: ${reason}`, { cause: error });
   }
 }
 
