@@ -74,18 +74,6 @@ export function pause(text: string): number {
   throw new InvalidArgumentError('Give 24d at most.');
 }
 
-/** The address of a server, without a password or a path behind a question mark. */
-export function endpoint(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    url &&
-    /^https?:$/.test(url.protocol) &&
-    `${url.username}${url.password}${url.search}${url.hash}` === ''
-  )
-    return text;
-  throw new InvalidArgumentError('Give an address such as https://storage.example.com.');
-}
-
 /** Of an option that may be given several times. */
 export function repeated(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

@@ -5,7 +5,6 @@ import {
   accountId,
   cellDelimiter,
   duration,
-  endpoint,
   eventDays,
   pause,
   rejectLimit,
@@ -24,9 +23,7 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
   const ingest = program.command('ingest').description('load events, names or confirmations');
   const places = 'files, folders, quoted patterns, s3://, gs:// or az:// addresses, or - for standard input';
   const endpointOption = () =>
-    new Option('--endpoint <url>', 'of the objects: a store other than that of the provider').argParser(
-      endpoint,
-    );
+    new Option('--endpoint <url>', 'of the objects: a store other than that of the provider');
   const followOption = () =>
     new Option('--follow <time>', 'go on looking for new files, this often: 60s, 5m').argParser(pause);
   const events = ingest
