@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
@@ -26,7 +26,7 @@ import { compareReport, readTheirFile, suggestedMapping, withConstants } from '.
 import type { TheirReport } from '../reconcile/their-rows.ts';
 import { describeVerdict } from '../reconcile/verdict.ts';
 import { allShardsOf } from '../report/all-shards.ts';
-import { accountId, day, requireRange, usage } from './command/arguments.ts';
+import { accountId, day, requireRange, share, usage } from './command/arguments.ts';
 import { counted, exitRejected, line, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
 import { objectStores } from './ingest/object-stores.ts';
@@ -60,19 +60,12 @@ export function addReconcile(program: Command): void {
       '--figures <names>',
       'what is compared, such as impressions,spent; without it every figure that is not 0 in all their records',
     )
-    .option('--tolerance <P%>', 'rows that differ by no more are within', percent, '0')
+    .option('--tolerance <P%>', 'rows that differ by no more are within', share, '0')
     .option('--json', 'print JSON')
     .option('--ndjson', 'print the rows that differ as NDJSON, and the rest on standard error');
   addMappingOptions(command).action((file: string, flags: ReconcileFlags) =>
     withStore((store) => withReader(store, (reader) => reconcileFile(store, reader, file, flags))),
   );
-}
-
-/** `5%` as `5`. */
-function percent(given: string): string {
-  const [, share] = /^(\d{1,6}(?:\.\d{1,6})?)%$/.exec(given) ?? [];
-  if (share === undefined) throw new InvalidArgumentError('Give a share, such as 5%.');
-  return share;
 }
 
 /** Rows that the table for people has. */

@@ -11,7 +11,7 @@ import { commandHere } from '../config/version.ts';
 import type { Service } from '../http/service.ts';
 import { openLog, turnByTurn } from '../observe/log.ts';
 import type { Receiver } from '../receive/service.ts';
-import { config, line, print, say, wasNew } from './command/command.ts';
+import { config, line, print, quotedForShell, say, wasNew } from './command/command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
@@ -111,10 +111,6 @@ async function runEmbedded({ dataDir, clickhouse }: Config): Promise<void> {
   } finally {
     await lease.release();
   }
-}
-
-function quotedForShell(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Stops services at a signal, and when its ClickHouse has ended for good, which is a failure. */

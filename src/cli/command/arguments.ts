@@ -23,11 +23,11 @@ export function rejectLimit(text: string): { rows?: number; percent?: number } {
   return percent ? { percent: limit } : { rows: limit };
 }
 
-/** Percent. */
-export function share(text: string): number {
-  const [, percent] = /^(\d+(?:\.\d+)?)%$/.exec(text) ?? [];
-  if (percent === undefined) throw new InvalidArgumentError('Give a share, such as 20%.');
-  return Number(percent);
+/** `20%` as `20`. */
+export function share(text: string): string {
+  const [, percent] = /^(\d{1,6}(?:\.\d{1,6})?)%$/.exec(text) ?? [];
+  if (percent === undefined) throw new InvalidArgumentError('Give a share, such as 5%.');
+  return percent;
 }
 
 /** Two days that events can have, with `..` between them, or one day. */

@@ -29,6 +29,10 @@ export const line = (cells: readonly (string | number | null)[]): string =>
 const escaped = (character: string): string =>
   `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
+/** As a shell takes it. */
+export const quotedForShell = (text: string): string =>
+  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
 export const formatNumber = (value: number): string => value.toLocaleString('en');
 
 /** `1 day`, `2 days` */

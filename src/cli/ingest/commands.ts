@@ -44,7 +44,9 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
       eventDays,
     )
     .option('--of <account>', 'advertiser or publisher of --replaces-days', accountId)
-    .option('--max-change <P%>', 'replace nothing if a sum of what is replaced moves further', share)
+    .option('--max-change <P%>', 'replace nothing if a sum of what is replaced moves further', (text) =>
+      Number(share(text)),
+    )
     .option(
       '--since <time>',
       'of patterns with {yyyy}, {MM}, {dd}, {HH}: the days and hours since then, 2d',

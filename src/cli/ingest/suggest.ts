@@ -11,7 +11,7 @@ import { knownExports } from '../../../ingest/suggest/known-exports.ts';
 import { suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
 import { folderHere } from '../../config/version.ts';
 import { usage } from '../command/arguments.ts';
-import { print, say } from '../command/command.ts';
+import { print, quotedForShell, say } from '../command/command.ts';
 import { objectStores } from './object-stores.ts';
 
 interface SuggestFlags {
@@ -49,9 +49,9 @@ export async function suggestMappingOf(
   const isAccount = (field: string) => field === 'advertiser_id' || field === 'publisher_id';
   const accounts = questions.map(([field]) => field).filter(isAccount);
   const answers = accounts.map((field) => ` --set ${field}=…`).join('');
-  const named = `${format ? ` --format ${format}` : ''}${endpoint ? ` --endpoint ${quotedName(endpoint)}` : ''}`;
+  const named = `${format ? ` --format ${format}` : ''}${endpoint ? ` --endpoint ${quotedForShell(endpoint)}` : ''}`;
   say(
-    `\nwith it in mapping.json: adtally ingest events${named} --mapping mapping.json${answers} ${quotedName(file.name)}\n`,
+    `\nwith it in mapping.json: adtally ingest events${named} --mapping mapping.json${answers} ${quotedForShell(file.name)}\n`,
   );
   if (questions.some(([field]) => !isAccount(field))) return;
   const set = accounts.map((field) => `${field}=…`);
@@ -76,6 +76,3 @@ export async function suggestMappingOf(
   if (rows === 0 && leftOutRows > 0)
     say(`${file.name}: where leaves out all of the first records: ${mapping.where}`);
 }
-
-/** As a shell takes it. */
-const quotedName = (name: string) => (/^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`);
