@@ -8,12 +8,13 @@ import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { deleteChunks, inRuns } from '../ledger/delete-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
-import { Load, type WaitOptions } from '../ledger/load.ts';
+import type { Load, WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
 import { type LoadRecord, markUnloaded, unloadOf } from '../ledger/load-records.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
+import { inTurn } from './in-turn.ts';
 import { keepPastEvents } from './past-events.ts';
 import { loadsReplacedBy, replacementOfDays } from './replacements.ts';
 import { requireNotReplayed } from './replayed-rows.ts';
@@ -74,16 +75,10 @@ export async function unload(
   options: WaitOptions = {},
 ): Promise<Unloaded> {
   if ((await requireUnloadable(store, id)).state === 'unloaded') return nothing;
-  const turn = await Load.begin(store, { kind: 'rebuild', file: unloadOf(id) }, now(), options);
-  try {
+  return inTurn(store, unloadOf(id), now(), options, async (turn) => {
     const load = await requireUnloadable(store, id);
-    const done = load.state === 'unloaded' ? nothing : await takeBack(store, load, turn, options);
-    await turn.finish();
-    return done;
-  } catch (error) {
-    await turn.fail(error);
-    throw error;
-  }
+    return load.state === 'unloaded' ? nothing : takeBack(store, load, turn, options);
+  });
 }
 
 /** What `unload` would take back now; changes nothing. @throws as `unload` does */

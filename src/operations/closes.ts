@@ -6,6 +6,7 @@ import { storeTime } from '../../clickhouse/client.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { requireSettings } from '../../clickhouse/settings.ts';
+import { inTurn } from '../../ingest/history/in-turn.ts';
 import { type AccountMonth, canonicalText, unconfirmedDays } from '../close/canonical-text.ts';
 import { closeMonth } from '../close/close-month.ts';
 import { type Close, closesOf, manifestText } from '../close/closes.ts';
@@ -14,8 +15,7 @@ import { accountsOf, openRejectsIn, requireSoundMonth, requireWholeMonth } from 
 import { withReader } from '../close/with-reader.ts';
 import { allShardsOf } from '../report/all-shards.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
-import { mediaTypes } from './history.ts';
-import { inTurn } from './in-turn.ts';
+import { mediaTypes, waiting } from './history.ts';
 import { type Context, type Operation, Rows } from './operation.ts';
 import { account, ofAccount } from './values.ts';
 
@@ -74,7 +74,8 @@ export const closeMonths: Operation<typeof toClose, z.infer<typeof outcome>> = {
   changes: 'something',
   async run(context, { month: name, account, anyway }) {
     const month = monthNamed(name) ?? 0;
-    return inTurn(context, `close ${account ?? 'all accounts'} ${name}`, async (load) => {
+    const file = `close ${account ?? 'all accounts'} ${name}`;
+    return inTurn(context.store, file, new Date(), waiting(context), async (load) => {
       await requireSoundMonth(context.store, catalog, month, account);
       const having = await accountsOf(context.store, catalog, month);
       if (account !== undefined && !having.includes(account))

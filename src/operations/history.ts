@@ -183,7 +183,10 @@ function told(done: Unloaded): z.infer<typeof unloaded> {
   return { ...rest, ...lists, rejected_rows, reopened_rows };
 }
 
-const waiting = ({ onWait, signal }: Context) => ({ ...(onWait && { onWait }), ...(signal && { signal }) });
+export const waiting = ({ onWait, signal }: Context) => ({
+  ...(onWait && { onWait }),
+  ...(signal && { signal }),
+});
 
 const audited = z.strictObject({
   since: instant('only changes since then, yyyy-mm-dd or ISO 8601').optional(),

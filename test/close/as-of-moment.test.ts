@@ -5,12 +5,12 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
+import { inTurn } from '../../ingest/history/in-turn.ts';
 import { interruptedRewrites } from '../../ingest/history/interrupted.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import type { Input } from '../../ingest/input/input.ts';
 import { readerOf } from '../../ingest/input/pieces.ts';
 import { loadLookupList, lookupLists } from '../../ingest/lists/lookup-lists.ts';
-import { inTurn } from '../../src/operations/in-turn.ts';
 import { event, load, loadRows, ndjson } from '../support/events.ts';
 import { usePast } from '../support/past.ts';
 import { pastRound, type Step } from '../support/past-rounds.ts';
@@ -140,7 +140,7 @@ test('of a month in which work was interrupted no moment is told, and it is list
   const { account } = unloads;
   await load(db.store, [event({ advertiser_id: account, event_time: '2026-04-01T00:00:00Z' })]);
   const before = await past.now();
-  const working = inTurn({ store: db.store }, 'work', () =>
+  const working = inTurn(db.store, 'work', new Date(), {}, () =>
     rewriting(db.store, [202604], async () => {
       expect(await interruptedRewrites(db.store)).toEqual([]);
       throw new Error('killed');

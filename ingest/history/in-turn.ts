@@ -1,16 +1,15 @@
-import { Load } from '../../ingest/ledger/load.ts';
-import type { Context } from './operation.ts';
+import type { Store } from '../../clickhouse/client.ts';
+import { Load, type WaitOptions } from '../ledger/load.ts';
 
 /** Waits for running loads to end; loads that start meanwhile wait for this work. The load history lists it as a rebuild. */
 export async function inTurn<T>(
-  { store, onWait, signal }: Pick<Context, 'store' | 'onWait' | 'signal'>,
+  store: Store,
   file: string,
+  now: Date,
+  options: WaitOptions,
   work: (load: Load) => Promise<T>,
 ): Promise<T> {
-  const load = await Load.begin(store, { kind: 'rebuild', file }, new Date(), {
-    ...(onWait && { onWait }),
-    ...(signal && { signal }),
-  });
+  const load = await Load.begin(store, { kind: 'rebuild', file }, now, options);
   try {
     const result = await work(load);
     await load.finish();
