@@ -12,7 +12,7 @@ import {
 } from '../../operations/schedules.ts';
 import { listSchedules } from '../../schedules/schedules.ts';
 import { pause, usage } from '../command/arguments.ts';
-import { config, counted, line, print, say, withStore } from '../command/command.ts';
+import { config, counted, line, print, say, stopOnSignal, withStore } from '../command/command.ts';
 import { addList, addOperation, operate } from './operate.ts';
 
 /** `schedule` and `mail`: which reports are sent by mail, and the process that sends them. */
@@ -75,9 +75,7 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
     import('../../mail/report-service.ts'),
     import('../../mail/recipient-link.ts'),
   ]);
-  const stopping = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort());
-  const { signal } = stopping;
+  const { signal } = stopOnSignal();
   await withStore(async (store) => {
     if (again !== undefined && !(await listSchedules(store)).some(({ id }) => id === again))
       throw usage(`--again ${again} is not in the list of schedules`);
