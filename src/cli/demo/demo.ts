@@ -40,7 +40,7 @@ export async function loadDemo(
   if (!begun) {
     options.say(`ClickHouse is empty: writing a sample of half a million events to ${folder}`);
     const lastDay = new Date(options.now.getTime() - 86_400_000).toISOString().slice(0, 10);
-    await writeSample(store, folder, { lastDay, days: 90, events: 500_000, seed: 1 });
+    await writeSample(store, folder, lastDay);
   }
   for (const name of ['campaigns', 'creatives', 'ad_units', 'sites'] as const) {
     await loadLookupList(store, lookupLists[name], new LocalFile(join(folder, `${name}.csv`)));

@@ -51,25 +51,21 @@ export const sampleAccounts = ['northwind-outdoor', 'daily-harbor', 'luma-cosmet
 /** How many of the latest days stay unconfirmed. */
 const unconfirmedDays = 9;
 
-export interface SampleOptions {
-  /** `yyyy-mm-dd` of the last day with events. */
-  readonly lastDay: string;
-  readonly days: number;
-  readonly events: number;
-  readonly seed: number;
-}
+const days = 90;
+const events = 500_000;
 
 /**
- * Writes a seeded sample as files that the loader reads: `events.csv.gz`, one list of names for each table
- * and `confirmations.csv`. The folder appears complete or not at all; equal options give equal files.
+ * Writes a sample as files that the loader reads: `events.csv.gz`, one list of names for each table
+ * and `confirmations.csv`. The folder appears complete or not at all; equal days give equal files.
+ * @param lastDay `yyyy-mm-dd` of the last day with events
  */
-export async function writeSample(store: Store, folder: string, options: SampleOptions): Promise<void> {
+export async function writeSample(store: Store, folder: string, lastDay: string): Promise<void> {
   const draft = `${folder}.${process.pid}`;
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { recursive: true });
   await Promise.all([
-    writeEvents(store, join(draft, 'events.csv.gz'), options),
-    ...Object.entries(lists(options)).map(([name, rows]) =>
+    writeEvents(store, join(draft, 'events.csv.gz'), lastDay),
+    ...Object.entries(lists(lastDay)).map(([name, rows]) =>
       writeFile(join(draft, `${name}.csv`), rows.map((row) => `${row.map(csvField).join(',')}\n`).join('')),
     ),
   ]);
@@ -77,9 +73,9 @@ export async function writeSample(store: Store, folder: string, options: SampleO
   await rename(draft, folder);
 }
 
-async function writeEvents(store: Store, file: string, options: SampleOptions): Promise<void> {
+async function writeEvents(store: Store, file: string, lastDay: string): Promise<void> {
   const { stream } = await store.exec({
-    query: `${sampleQuery(options)} FORMAT CSVWithNames`,
+    query: `${sampleQuery(lastDay)} FORMAT CSVWithNames`,
     clickhouse_settings: { enable_http_compression: 1, max_threads: 1 },
     http_headers: { 'Accept-Encoding': 'gzip' },
     decompress_response_stream: false,
@@ -87,7 +83,7 @@ async function writeEvents(store: Store, file: string, options: SampleOptions): 
   await pipeline(stream, createWriteStream(file));
 }
 
-function lists({ lastDay, days }: SampleOptions): Record<string, string[][]> {
+function lists(lastDay: string): Record<string, string[][]> {
   const confirmed = Array.from({ length: days - unconfirmedDays }, (_, n) => addDays(lastDay, n + 1 - days));
   return {
     campaigns: [
@@ -117,9 +113,9 @@ function lists({ lastDay, days }: SampleOptions): Record<string, string[][]> {
   };
 }
 
-/** Line n depends on n and the seed alone. Squares of uniform numbers make the first names the big ones. */
-function sampleQuery({ lastDay, days, events, seed }: SampleOptions): string {
-  const uniform = (salt: number) => `(cityHash64(number, ${seed}, ${salt}) % 1000003 / 1000003)`;
+/** Line n depends on n and the last day alone. Squares of uniform numbers make the first names the big ones. */
+function sampleQuery(lastDay: string): string {
+  const uniform = (salt: number) => `(cityHash64(number, 1, ${salt}) % 1000003 / 1000003)`;
   const skewed = (salt: number, values: string) =>
     `${values}[1 + toUInt32(pow(${uniform(salt)}, 2) * length(${values}))]`;
   const texts = (values: readonly string[]) => `[${values.map((value) => `'${value}'`).join(', ')}]`;
