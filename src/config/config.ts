@@ -2,18 +2,18 @@ import { readFileSync } from 'node:fs';
 import { BlockList } from 'node:net';
 import * as z from 'zod';
 import { longestTimerSeconds } from '../../clickhouse/timings.ts';
-import type { LowDayRule } from '../../ingest/history/low-day.ts';
-import { type MailSettings, mailConfig, mailVariables } from './mail.ts';
+import { mailVariables } from './mail.ts';
 import { addNetwork } from './networks.ts';
-import { type PageSettings, pageConfig, pageVariables } from './page-settings.ts';
-import { type SignInSettings, signInConfig, signInVariables } from './sign-in.ts';
-import { type SigningKeys, signingVariables } from './signing.ts';
+import { pageVariables } from './page-settings.ts';
+import { signInConfig, signInVariables } from './sign-in.ts';
+import { signingVariables } from './signing.ts';
 
 const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER) =>
   z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, reason)
     .transform(Number);
+const port = wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535);
 const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
 /** Hours and days of alerts: ten years are never. */
 const period = (what: string, max: number) =>
@@ -71,9 +71,9 @@ const environment = z.object({
     'is not the address of a Redis server, such as redis://localhost:6379',
   ).optional(),
   HOST: z.string().default('127.0.0.1'),
-  PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8080),
-  ADMIN_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).optional(),
-  RECEIVE_PORT: wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535).default(8081),
+  PORT: port.default(8080),
+  ADMIN_PORT: port.optional(),
+  RECEIVE_PORT: port.default(8081),
   RECEIVE_MEGABYTES: wholeNumber(
     'is not a size: a whole number of megabytes, 128 or more',
     128,
@@ -133,77 +133,10 @@ const environment = z.object({
 });
 
 /** Frozen configuration; units are in the names. */
-export type Config = Readonly<{
-  clickhouse: Readonly<{
-    /** Absent: the embedded ClickHouse of `dataDir`. */
-    url?: string;
-    user: string;
-    password: string;
-    /** Whom the name dictionaries read as, for `migrate`; absent: the user who migrates. */
-    names?: Readonly<{ user: string; password: string }>;
-    /** Who notes that a person signed out everywhere; absent: the user of the service. */
-    sessions?: Readonly<{ user: string; password: string }>;
-    database: string;
-    /** Only `migrate` needs it: a migrated database knows its cluster. */
-    cluster?: string;
-  }>;
-  redisUrl?: string;
-  host: string;
-  port: number;
-  /** Of `/readyz` and `/metrics`, on the same host; absent: they are on `port`. */
-  adminPort?: number;
-  /** Of `receive`. */
-  receivePort: number;
-  /** For bodies of events that arrive or are being loaded. */
-  receiveMegabytes: number;
-  /** The folder of the mappings that bodies may name; absent: they may name none. */
-  mappingsDir?: string;
-  /** Whose X-Forwarded-For is believed. */
-  trustedProxies: readonly string[];
-  dataDir: string;
-  /** Absent: the time zone the database was created with, or UTC for a new one. */
-  reportTimezone?: string;
-  rateLimit: Readonly<{ requests: number; windowSeconds: number }>;
-  maxConnections: number;
-  maxConcurrentReports: number;
-  /** For answers that are kept in memory; 0 keeps none. */
-  answerCacheMegabytes: number;
-  /** For how long what the store told of its state is believed; what changes the store waits as long. */
-  answerTrustMs: number;
-  reportTimeoutSeconds: number;
-  /** How long a caller may leave an answer unread. */
-  sendTimeoutSeconds: number;
-  /** From when on `status` and the metrics say that something is amiss. */
-  alerts: AlertLimits;
-  /** What links to reports are signed with. */
-  linkSecret?: string;
-  /** The origin of this service in browsers. */
-  publicUrl?: string;
-  /** What closes are signed with; absent: they are not. */
-  signing?: SigningKeys;
-  /** Whether accounts may have reports of theirs sent by mail. */
-  accountMails: boolean;
-  /** How reports are sent by mail. */
-  mail: MailSettings;
-  /** Where people sign in; absent: with tokens alone. */
-  signIn?: SignInSettings;
-  /** How the page for people looks, and who may frame it. */
-  page: PageSettings;
-  logLevel: (typeof logLevels)[number];
-  /** Whether the variables of OpenTelemetry name a collector of spans. */
-  tracing: boolean;
-}>;
+export type Config = ReturnType<typeof loadConfig>;
 
-/** Infinite where no alert is wanted. */
-export type AlertLimits = Readonly<{
-  /** For how long no events may come. */
-  noEventsHours: number;
-  /** How long a load may take. */
-  loadHours: number;
-  /** How old a day may get until its money is confirmed. */
-  unconfirmedDays: number;
-  lowDay: LowDayRule;
-}>;
+/** From when on `status` and the metrics say that something is amiss; infinite where no alert is wanted. */
+export type AlertLimits = Config['alerts'];
 
 /** An environment variable has a value that cannot be used; the message is one line that names it. */
 export class ConfigError extends Error {}
@@ -225,7 +158,7 @@ const secrets = [
  * as absent.
  * @throws {ConfigError} naming the first wrong variable
  */
-export function loadConfig(env: NodeJS.ProcessEnv): Config {
+export function loadConfig(env: NodeJS.ProcessEnv) {
   const withoutTraces = env.OTEL_SDK_DISABLED?.toLowerCase() === 'true';
   const given = Object.entries(env).filter(
     ([name, value]) => value !== '' && !(withoutTraces && name.startsWith('OTEL_')),
@@ -256,47 +189,53 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
   }
   return Object.freeze({
     clickhouse: Object.freeze({
-      ...(values.CLICKHOUSE_URL && { url: values.CLICKHOUSE_URL }),
+      /** Absent: the embedded ClickHouse of `dataDir`. */
+      url: values.CLICKHOUSE_URL,
       user: values.CLICKHOUSE_USER,
       password: values.CLICKHOUSE_PASSWORD,
-      ...(values.CLICKHOUSE_NAMES_USER && {
-        names: Object.freeze({
-          user: values.CLICKHOUSE_NAMES_USER,
-          password: values.CLICKHOUSE_NAMES_PASSWORD,
-        }),
-      }),
-      ...(values.CLICKHOUSE_SESSIONS_USER && {
-        sessions: Object.freeze({
-          user: values.CLICKHOUSE_SESSIONS_USER,
-          password: values.CLICKHOUSE_SESSIONS_PASSWORD,
-        }),
-      }),
+      /** Whom the name dictionaries read as, for `migrate`; absent: the user who migrates. */
+      names: userOf(values.CLICKHOUSE_NAMES_USER, values.CLICKHOUSE_NAMES_PASSWORD),
+      /** Who notes that a person signed out everywhere; absent: the user of the service. */
+      sessions: userOf(values.CLICKHOUSE_SESSIONS_USER, values.CLICKHOUSE_SESSIONS_PASSWORD),
       database: values.CLICKHOUSE_DATABASE,
-      ...(values.CLICKHOUSE_CLUSTER && { cluster: values.CLICKHOUSE_CLUSTER }),
+      /** Only `migrate` needs it: a migrated database knows its cluster. */
+      cluster: values.CLICKHOUSE_CLUSTER,
     }),
-    ...(values.REDIS_URL && { redisUrl: values.REDIS_URL }),
+    redisUrl: values.REDIS_URL,
     host: values.HOST,
     port: values.PORT,
-    ...(values.ADMIN_PORT !== undefined && { adminPort: values.ADMIN_PORT }),
+    /** Of `/readyz` and `/metrics`, on the same host; absent: they are on `port`. */
+    adminPort: values.ADMIN_PORT,
+    /** Of `receive`. */
     receivePort: values.RECEIVE_PORT,
+    /** For bodies of events that arrive or are being loaded. */
     receiveMegabytes: values.RECEIVE_MEGABYTES,
-    ...(values.MAPPINGS_DIR && { mappingsDir: values.MAPPINGS_DIR }),
+    /** The folder of the mappings that bodies may name; absent: they may name none. */
+    mappingsDir: values.MAPPINGS_DIR,
+    /** Whose X-Forwarded-For is believed. */
     trustedProxies: Object.freeze(values.TRUSTED_PROXIES),
     dataDir: values.DATA_DIR,
-    ...(values.REPORT_TIMEZONE && { reportTimezone: values.REPORT_TIMEZONE }),
+    /** Absent: the time zone the database was created with, or UTC for a new one. */
+    reportTimezone: values.REPORT_TIMEZONE,
     rateLimit: Object.freeze({
       requests: values.RATE_LIMIT_REQUESTS,
       windowSeconds: values.RATE_LIMIT_WINDOW_SECONDS,
     }),
     maxConnections: values.MAX_CONNECTIONS,
     maxConcurrentReports: values.MAX_CONCURRENT_REPORTS,
+    /** For answers that are kept in memory; 0 keeps none. */
     answerCacheMegabytes: values.ANSWER_CACHE_MEGABYTES,
+    /** For how long what the store told of its state is believed; what changes the store waits as long. */
     answerTrustMs: values.ANSWER_TRUST_MS,
     reportTimeoutSeconds: values.REPORT_TIMEOUT_SECONDS,
+    /** How long a caller may leave an answer unread. */
     sendTimeoutSeconds: values.SEND_TIMEOUT_SECONDS,
     alerts: Object.freeze({
+      /** For how long no events may come. */
       noEventsHours: values.ALERT_NO_EVENTS_HOURS || Number.POSITIVE_INFINITY,
+      /** How long a load may take. */
       loadHours: values.ALERT_LOAD_HOURS || Number.POSITIVE_INFINITY,
+      /** How old a day may get until its money is confirmed. */
       unconfirmedDays: values.ALERT_UNCONFIRMED_DAYS || Number.POSITIVE_INFINITY,
       lowDay: Object.freeze({
         percent: values.ALERT_LOW_DAY_PERCENT,
@@ -304,17 +243,40 @@ export function loadConfig(env: NodeJS.ProcessEnv): Config {
         afterHours: values.ALERT_LOW_DAY_AFTER_HOURS,
       }),
     }),
-    ...(values.LINK_SECRET && { linkSecret: values.LINK_SECRET }),
-    ...(values.SIGNING_KEY && { signing: values.SIGNING_KEY }),
-    ...(values.PUBLIC_URL && { publicUrl: values.PUBLIC_URL }),
+    /** What links to reports are signed with. */
+    linkSecret: values.LINK_SECRET,
+    /** What closes are signed with; absent: they are not. */
+    signing: values.SIGNING_KEY,
+    /** The origin of this service in browsers. */
+    publicUrl: values.PUBLIC_URL,
+    /** Whether accounts may have reports of theirs sent by mail. */
     accountMails: values.ACCOUNT_MAILS === 'on',
-    mail: mailConfig(values),
-    ...(signIn && { signIn }),
-    page: pageConfig(values),
+    /** What `mail` needs beside the store. */
+    mail: Object.freeze({
+      smtpUrl: values.SMTP_URL,
+      from: values.MAIL_FROM,
+      /** Where the service of reports is asked. */
+      serviceUrl: values.SERVICE_URL ?? `http://127.0.0.1:${values.PORT}`,
+    }),
+    /** Where people sign in; absent: with tokens alone. */
+    signIn,
+    /** How the page for people looks, and who may frame it. */
+    page: Object.freeze({
+      brand: Object.freeze({
+        name: values.BRAND_NAME,
+        colour: values.BRAND_COLOR,
+        logo: values.BRAND_LOGO,
+      }),
+      frameAncestors: Object.freeze(values.FRAME_ANCESTORS),
+    }),
     logLevel: values.LOG_LEVEL,
+    /** Whether the variables of OpenTelemetry name a collector of spans. */
     tracing: tracingIsOn(present),
   });
 }
+
+const userOf = (user: string | undefined, password: string) =>
+  user === undefined ? undefined : Object.freeze({ user, password });
 
 function withSecrets(given: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const values = { ...given };

@@ -24,25 +24,3 @@ export const mailVariables = {
     .transform((text) => text.replace(/\/$/, ''))
     .optional(),
 };
-
-/** What `mail` needs beside the store. */
-export interface MailSettings {
-  readonly smtpUrl?: string;
-  readonly from?: string;
-  /** Where the service of reports is asked. */
-  readonly serviceUrl: string;
-}
-
-/** The values of the variables, frozen. */
-export function mailConfig({
-  SMTP_URL,
-  MAIL_FROM,
-  SERVICE_URL,
-  PORT,
-}: z.output<z.ZodObject<typeof mailVariables>> & { readonly PORT: number }): MailSettings {
-  return Object.freeze({
-    ...(SMTP_URL && { smtpUrl: SMTP_URL }),
-    ...(MAIL_FROM && { from: MAIL_FROM }),
-    serviceUrl: SERVICE_URL ?? `http://127.0.0.1:${PORT}`,
-  });
-}

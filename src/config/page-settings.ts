@@ -28,19 +28,6 @@ export interface PageSettings {
   readonly signIn?: Pick<SignInSettings, 'issuer' | 'publicUrl'>;
 }
 
-/** The values of the variables, frozen. */
-export function pageConfig(values: z.output<z.ZodObject<typeof pageVariables>>): PageSettings {
-  const brand: Branding = {
-    name: values.BRAND_NAME,
-    ...(values.BRAND_COLOR && { colour: values.BRAND_COLOR }),
-    ...(values.BRAND_LOGO && { logo: values.BRAND_LOGO }),
-  };
-  return Object.freeze({
-    brand: Object.freeze(brand),
-    frameAncestors: Object.freeze(values.FRAME_ANCESTORS),
-  });
-}
-
 function logoOf(file: string, context: z.RefinementCtx): string {
   try {
     return readLogo(file);
