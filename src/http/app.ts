@@ -29,7 +29,6 @@ import type { Limiter } from './access/limiter.ts';
 import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
 import { type SignInDeps, signInRoutes } from './access/sign-in/routes.ts';
 import { sessionAuthentication } from './access/sign-in/sessions.ts';
-import { closesOf } from './closes/listed.ts';
 import { manifestRoutes } from './closes/routes.ts';
 import { docs } from './docs/routes.ts';
 import { type LinkDeps, linkRoutes } from './export/links.ts';
@@ -40,11 +39,10 @@ import { mcpRoutes } from './mcp/routes.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { page } from './page/routes.ts';
 import { comparisons } from './reconcile/handler.ts';
-import { adjustmentsOf } from './report/adjustments.ts';
-import { type ChangesDeps, changesOf } from './report/changes.ts';
 import { explanationOf } from './report/explain.ts';
 import { BrokenOff } from './report/gate/sending.ts';
 import { type ReportDeps, report } from './report/handler.ts';
+import { adjustmentsOf, changesOf, closesOf, type QuestionDeps } from './report/questions.ts';
 import { requestBody, requireJson } from './report/request-body.ts';
 import { type Caller, noteCaller } from './request/caller-address.ts';
 import type { HttpEnv } from './request/env.ts';
@@ -57,7 +55,7 @@ import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
 import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
 
-export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, ChangesDeps {
+export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, QuestionDeps {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
   readonly accounts: Accounts & LimitLookup & LinkDeps['accounts'];

@@ -27,7 +27,6 @@ import { AccountCache } from './access/account-cache.ts';
 import { Limiter } from './access/limiter.ts';
 import { signInOf } from './access/sign-in/sign-in.ts';
 import { createApp } from './app.ts';
-import { reachable } from './mcp/own-service.ts';
 import { AccountPlacements } from './report/account-placements.ts';
 import type { PaceRules } from './report/gate/pace.ts';
 import { ReportGate } from './report/gate/report-gate.ts';
@@ -225,6 +224,11 @@ export async function startService(
     await closeAll();
     throw error;
   }
+}
+
+/** An address that reaches what listens on `url`, which may be every address of the machine. */
+function reachable(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 /** Loads the client only where there is a Redis: it takes 4 MB. */

@@ -2,13 +2,14 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { accountManifest } from '../../close/account-closes.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import type { SigningKeys } from '../../config/signing.ts';
+import type { ReportDeps } from '../report/handler.ts';
 import { inPlace } from '../report/in-place.ts';
+import { closesPlace } from '../report/questions.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath, otherMethods } from '../request/on-path.ts';
 import { Problem } from '../request/problems.ts';
-import { type ClosesDeps, closesPlace } from './listed.ts';
 
-export interface ManifestDeps extends ClosesDeps {
+export interface ManifestDeps extends Pick<ReportDeps, 'damage' | 'reader' | 'gate' | 'routingOf'> {
   readonly authenticated: MiddlewareHandler<HttpEnv>;
   readonly limited: MiddlewareHandler<HttpEnv>;
   /** Absent: nothing is signed, and there is no key. */

@@ -7,7 +7,7 @@ import { requireJson } from '../report/request-body.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath } from '../request/on-path.ts';
-import { askOwnService } from './own-service.ts';
+import { patientFetch } from '../request/patient-fetch.ts';
 
 export interface McpDeps {
   readonly catalog: Catalog;
@@ -43,8 +43,14 @@ export function mcpRoutes(deps: McpDeps): Hono<HttpEnv> {
       // Loaded when somebody uses it.
       const { answerMcp } = await import('./tools.ts');
       const init = { method: 'POST', headers: c.req.header(), body: c.get('body'), signal };
+      // As the caller could: a tool answers as the endpoint does, and token, limits and gate apply as to any request.
       const ask = (asked: string, body: object) =>
-        askOwnService(ownUrl(), asked, body, { authorization, signal });
+        patientFetch(`${ownUrl()}${asked}`, {
+          method: 'POST',
+          headers: { authorization, 'content-type': 'application/json', accept: 'application/json' },
+          body: JSON.stringify(body),
+          signal,
+        });
       const { status, text, type } = await answerMcp(
         new Request(c.req.url, init),
         { catalog, version, ask },

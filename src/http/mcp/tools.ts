@@ -7,7 +7,6 @@ import { periodNames } from '../../report/days.ts';
 import { filterFields } from '../../report/fields.ts';
 import { longestAddress, parametersOf } from '../export/parameters.ts';
 import { exportFormats, exportPath } from '../export/paths.ts';
-import type { OwnAnswer } from './own-service.ts';
 
 /** A model can hardly use more rows than this. */
 const maxRows = 1_000;
@@ -18,7 +17,7 @@ export interface ToolsDeps {
   readonly catalog: Catalog;
   readonly version: string;
   /** Asks an endpoint of the service on behalf of the caller of the tool. */
-  readonly ask: (path: string, body: object) => Promise<OwnAnswer>;
+  readonly ask: (path: string, body: object) => Promise<Response>;
 }
 
 const readOnly = { readOnlyHint: true, openWorldHint: false, idempotentHint: true };
@@ -67,9 +66,10 @@ function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
       if (!endpoint) return refused(`there is no report ${report}`);
       const most = Math.min(fields.limit ?? Number.POSITIVE_INFINITY, maxRows);
       const answer = await ask(endpoint.path, { ...fields, limit: most });
-      if (!answer.ok) return refused(answer.text);
-      const { row_count: count } = countedRows.parse(JSON.parse(answer.text)).result;
-      if (Math.min(fields.limit ?? count, count) <= maxRows) return said(answer.text);
+      const text = await answer.text();
+      if (!answer.ok) return refused(text);
+      const { row_count: count } = countedRows.parse(JSON.parse(text)).result;
+      if (Math.min(fields.limit ?? count, count) <= maxRows) return said(text);
       const address = `${exportPath(endpoint.path, format)}?${parametersOf(fields)}`;
       const all =
         address.length > longestAddress
@@ -94,7 +94,7 @@ function toolsServer({ catalog, version, ask }: ToolsDeps): McpServer {
     },
     async ({ family, changed_since }) => {
       const answer = await ask(questionPath(family, 'changes'), { changed_since });
-      return answer.ok ? said(answer.text) : refused(answer.text);
+      return answer.ok ? said(await answer.text()) : refused(await answer.text());
     },
   );
   return server;
