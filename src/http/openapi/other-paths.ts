@@ -10,7 +10,7 @@ import { explanationAnswer } from '../../report/explain/explanation.ts';
 import { ownOperations, ownPath } from '../mails/own-schedules.ts';
 import { comparisonParameters } from '../reconcile/parameters.ts';
 import { fileTypes } from '../request/sent-file.ts';
-import type { Content, Operation, Parameter, PathItem } from './model.ts';
+import type { Content, Parameter, PathItem } from './model.ts';
 import { allHeaders, headerRefs, json, limitHeaders, ofJson, operation } from './operation.ts';
 import { type NamedSchemas, schemaName, schemaOf } from './schemas.ts';
 
@@ -24,21 +24,22 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
     takes: json(schemas.body('ClosesRequest', closesBody)),
     gives: { description: 'What was closed.', content: json(schemas.result('Closes', closesAnswer)) },
   };
-  const operations = Object.keys(catalog.families).flatMap((family): [string, Operation][] => [
-    [
-      questionPath(family, 'changes'),
-      operation({
-        id: `${family}_changes`,
+  const paths = Object.keys(catalog.families).flatMap((family) => {
+    const asked = (
+      name: Parameters<typeof questionPath>[1],
+      described: Omit<Parameters<typeof operation>[0], 'id'>,
+    ): [string, PathItem] => [
+      questionPath(family, name),
+      { post: operation({ id: `${family}_${name}`, ...described }) },
+    ];
+    return [
+      asked('changes', {
         tags: ['changes'],
         summary: `The days that changed in the reports of ${family}`,
         description: changesMeaning,
         ...changes,
       }),
-    ],
-    [
-      questionPath(family, 'explain'),
-      operation({
-        id: `${family}_explain`,
+      asked('explain', {
         tags: ['explanations'],
         summary: `The loads that a row of ${family} is made of`,
         description: explanationMeaning,
@@ -50,11 +51,7 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
           ),
         },
       }),
-    ],
-    [
-      questionPath(family, 'reconcile'),
-      operation({
-        id: `${family}_reconcile`,
+      asked('reconcile', {
         tags: ['comparisons'],
         summary: `A report of the other side beside ${family}, and what explains the gap`,
         description: comparisonMeaning,
@@ -67,20 +64,16 @@ export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
           content: json(schemas.result(schemaName(family, 'Comparison'), comparisonAnswer(catalog, family))),
         },
       }),
-    ],
-    [
-      questionPath(family, 'closes'),
-      operation({
-        id: `${family}_closes`,
+      asked('closes', {
         tags: ['closes'],
         summary: `The closed months of ${family}`,
         description:
           'Lists the closes of the months that the range touches, newest first. Their names go into `as_of`; `closed` is the first of each month.',
         ...closes,
       }),
-    ],
-  ]);
-  return Object.fromEntries(operations.map(([path, post]) => [path, { post }]));
+    ];
+  });
+  return Object.fromEntries(paths);
 }
 
 const changesMeaning =
