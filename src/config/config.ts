@@ -15,6 +15,8 @@ const wholeNumber = (reason: string, min: number, max = Number.MAX_SAFE_INTEGER)
     .transform(Number);
 const port = wholeNumber('is not a port: a whole number from 0 to 65535', 0, 65_535);
 const count = wholeNumber('is not a count: a whole number, 1 or more', 1);
+const megabytes = (what: string, min: number) =>
+  wholeNumber(`is not a size: a whole number of megabytes, ${what}`, min, 1_048_576);
 /** Hours and days of alerts: ten years are never. */
 const period = (what: string, max: number) =>
   wholeNumber(`is not a number of ${what}: a whole number, 0 for no alert`, 0, max);
@@ -74,11 +76,7 @@ const environment = z.object({
   PORT: port.default(8080),
   ADMIN_PORT: port.optional(),
   RECEIVE_PORT: port.default(8081),
-  RECEIVE_MEGABYTES: wholeNumber(
-    'is not a size: a whole number of megabytes, 128 or more',
-    128,
-    1_048_576,
-  ).default(256),
+  RECEIVE_MEGABYTES: megabytes('128 or more', 128).default(256),
   MAPPINGS_DIR: z.string().optional(),
   TRUSTED_PROXIES: z
     .string()
@@ -94,11 +92,7 @@ const environment = z.object({
   RATE_LIMIT_WINDOW_SECONDS: timerSeconds.default(60),
   MAX_CONNECTIONS: count.default(1_000),
   MAX_CONCURRENT_REPORTS: count.default(8),
-  ANSWER_CACHE_MEGABYTES: wholeNumber(
-    'is not a size: a whole number of megabytes, 0 for none',
-    0,
-    1_048_576,
-  ).default(64),
+  ANSWER_CACHE_MEGABYTES: megabytes('0 for none', 0).default(64),
   ANSWER_TRUST_MS: wholeNumber(
     'is not a time: a whole number of milliseconds from 0 to 60000',
     0,

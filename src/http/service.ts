@@ -158,8 +158,8 @@ export async function startService(
       maxBytes: config.answerCacheMegabytes * 2 ** 20,
     });
     const quota = { ...config.rateLimit, ...(redis && { redis }) };
-    const metrics = measure(readiness, gate, answers, redis);
-    measureStore(metrics, lastLoad, figures);
+    const metrics = measure(gate, answers, readiness, redis, lastLoad);
+    figures.addTo(metrics);
     const forOperator = { readiness, metrics };
     let ownUrl = '';
     const app = createApp({
@@ -239,10 +239,11 @@ async function redisOf({ redisUrl }: Config, log: Logger): Promise<Redis | undef
 }
 
 function measure(
-  readiness: Readiness,
   gate: ReportGate,
   answers: Answers,
+  readiness: Readiness,
   redis: Redis | undefined,
+  lastLoad: Refreshed<Date | undefined>,
 ): Metrics {
   const metrics = new Metrics();
   metrics.gauge('adtally_reports_running', 'Reports that run now.', () => gate.running);
@@ -258,11 +259,6 @@ function measure(
       redis.status === 'ready' ? 1 : 0,
     );
   }
-  return metrics;
-}
-
-function measureStore(metrics: Metrics, lastLoad: Refreshed<Date | undefined>, figures: StoreFigures): void {
-  figures.addTo(metrics);
   metrics.gauge(
     'adtally_last_load_timestamp_seconds',
     'When the last load ended, since 1970.',
@@ -273,4 +269,5 @@ function measureStore(metrics: Metrics, lastLoad: Refreshed<Date | undefined>, f
   metrics.gauges('adtally_build_info', 'What runs here; always 1.', Object.keys(labels), () => [
     { labels, value: 1 },
   ]);
+  return metrics;
 }

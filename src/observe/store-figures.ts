@@ -1,13 +1,7 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { damagedParts } from '../../clickhouse/consistency/damaged-parts.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
-import {
-  askFigure,
-  openWork,
-  type StoreSize,
-  storeSize,
-  unconfirmedDays,
-} from '../../ingest/history/figures.ts';
+import { openWork, storeSize, unconfirmedDays } from '../../ingest/history/figures.ts';
 import { judgeDay } from '../../ingest/history/low-day.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../ingest/history/troubled-loads.ts';
 import { dueLooks } from '../../ingest/ledger/followed-files.ts';
@@ -45,20 +39,8 @@ interface Figures {
 
 const asked =
   (statement: string) =>
-  async ({ store }: Asked) => [await askFigure(store, statement)];
-
-async function sizes({ store }: Asked): Promise<readonly number[]> {
-  const [size] = await select<StoreSize>(store, storeSize);
-  return size ? [size.bytes, size.parts, size.most_parts] : [];
-}
-
-async function disk({ store }: Asked): Promise<readonly number[]> {
-  const [found] = await select<{ free: number; total: number }>(
-    store,
-    "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
-  );
-  return found ? [found.free, found.total] : [];
-}
+  async ({ store }: Asked) =>
+    Object.values((await select<Record<string, number>>(store, statement))[0] ?? {});
 
 async function lowDays({ store, now, timezone, alerts }: Asked): Promise<readonly Labelled[][]> {
   const judged = await judgeDay(store, now, { timezone, rule: alerts.lowDay });
@@ -176,18 +158,20 @@ const figures: readonly Figures[] = [
         'Parts of the partition that has most; ClickHouse slows inserts down from 1,000 on.',
       ],
     ],
-    read: sizes,
+    read: asked(storeSize),
   },
   {
     metrics: [
       ['adtally_store_disk_free_bytes', 'Free space on the disk of the ClickHouse that is asked.'],
       ['adtally_store_disk_bytes', 'The size of that disk.'],
     ],
-    read: disk,
+    read: asked(
+      "SELECT toFloat64(free_space), toFloat64(total_space) FROM system.disks WHERE name = 'default'",
+    ),
   },
   {
     metrics: [['adtally_clickhouse_memory_bytes', 'Memory of the ClickHouse that is asked.']],
-    read: asked("SELECT toFloat64(value) AS figure FROM system.metrics WHERE metric = 'MemoryTracking'"),
+    read: asked("SELECT toFloat64(value) FROM system.metrics WHERE metric = 'MemoryTracking'"),
   },
 ];
 
