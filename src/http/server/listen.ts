@@ -61,8 +61,9 @@ export function listen(
     'warn',
   );
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
-  // Node.js itself would read the rest of a body for as long as a request may take.
-  const options = { hostname: host, errorHandler, autoCleanupIncoming: false };
+  // The host of requests that name none, as health checks over HTTP/1.0. Node.js itself would read the rest of a body for as
+  // long as a request may take.
+  const options = { hostname: 'localhost', errorHandler, autoCleanupIncoming: false };
   const serve = getRequestListener(app.fetch, options);
   const connections = new Connections(server, { ...limits, onFull, onFlood }, serve);
   refuseMalformed(server, connections);

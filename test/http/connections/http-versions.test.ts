@@ -7,7 +7,9 @@ import { startProcess } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
-const service = useService(useStore());
+const db = useStore();
+const service = useService(db);
+const onAllAddresses = useService(db, { HOST: '::' });
 const path = '/v1/campaigns/breakdowns/device_creative_date';
 const body = '{"start_time":"2026-01-01","end_time":"2026-12-31"}';
 
@@ -69,4 +71,13 @@ test('curl -0 is told what it needs, and fails where a failure is asked for', as
 test('what has a length is answered over HTTP/1.0 as before', async () => {
   const { stdout } = await startProcess('curl', ['-0', '-sS', `${service.url}/healthz`]).ended;
   expect(JSON.parse(stdout)).toEqual({ status: 'ok' });
+});
+
+test.each([
+  ['one address', service],
+  ['all addresses, of IPv6 too', onAllAddresses],
+])('a health check over HTTP/1.0 that names no host is answered on %s', async (_, { url }) => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.write('GET /healthz HTTP/1.0\r\n\r\n');
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /);
 });
