@@ -211,6 +211,7 @@ describe('a request is refused', () => {
     ['?columns.cost=Cost', { field: 'columns.cost' }],
     ['?tolerance=1&tolerance=2', { field: 'tolerance', detail: 'tolerance is given more than once' }],
     ["?timezone=Nowhere'", { field: 'timezone' }],
+    ['?columns.spend=Gr%F6%DFe', { detail: 'the parameters are not UTF-8' }],
     [
       '?timezone=Nowhere',
       {

@@ -18,6 +18,7 @@ import { compareReport, readTheirFile, suggestedMapping } from '../../reconcile/
 import { TooManyRows } from '../../reconcile/their-rows.ts';
 import { ownSettings } from '../../report/compile.ts';
 import { schedulingSettings } from '../../report/stream.ts';
+import { parametersIn } from '../export/parameters.ts';
 import { ReportGate, type Slot } from '../report/gate/report-gate.ts';
 import type { ReportDeps } from '../report/handler.ts';
 import { requireJsonAccepted } from '../report/negotiation.ts';
@@ -65,7 +66,7 @@ export function comparisons({
     return async function comparisonHandler(c) {
       requireJsonAccepted(c);
       const format = formatOfBody(c.req.header('content-type'));
-      const asked = comparisonAsked(input, new URL(c.req.url).searchParams);
+      const asked = comparisonAsked(input, parametersIn(new URL(c.req.url)));
       const account = c.get('account');
       const place = room.enter(account);
       const slots: Slot[] = [];
