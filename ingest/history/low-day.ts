@@ -1,6 +1,7 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
+import { localDay } from '../../clickhouse/local-time.ts';
 
 /** When a day has too little: its counts are compared with the median of the same weekdays before. */
 export interface LowDayRule {
@@ -65,7 +66,7 @@ export async function judgeDay(
 /** The day that ended at least so many hours ago. */
 function lastCompleteDay(now: Date, timeZone: string, hours: number): string {
   const then = new Date(now.getTime() - hours * 3_600_000);
-  const day = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(then);
+  const day = localDay(then, timeZone);
   return new Date(Date.parse(day) - 86_400_000).toISOString().slice(0, 10);
 }
 

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
 import { catalog } from '../../catalog/catalog.ts';
 import { storeTime } from '../../clickhouse/client.ts';
+import { localDay } from '../../clickhouse/local-time.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { requireSettings } from '../../clickhouse/settings.ts';
@@ -137,7 +138,7 @@ async function closeEach(
 
 /** By the clock of the account's days. */
 function isOver(month: Month, now: Date, timeZone: string): boolean {
-  const today = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(now);
+  const today = localDay(now, timeZone);
   return today > daysOfMonth(month).end;
 }
 

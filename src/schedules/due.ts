@@ -1,3 +1,4 @@
+import { localDay, localTime } from '../../clickhouse/local-time.ts';
 import { addDays, type DateRange } from '../report/days.ts';
 
 /** How often a report is sent, and on which days: every day, on Mondays, or on the first of a month. */
@@ -35,7 +36,7 @@ const mostDays = 31;
 
 /** What was due up to now, the earliest first. */
 export function dueUntil({ every, at, since }: Timing, now: Date, timezone: string): Due[] {
-  const today = localTime(now, timezone).slice(0, 10);
+  const today = localDay(now, timezone);
   const found: Due[] = [];
   for (let back = 0; back <= mostDays && (back <= missedDays || found.length === 0); back++) {
     const day = addDays(today, -back);
@@ -60,19 +61,6 @@ export function daysOf(period: Period, day: string): DateRange {
   const end = addDays(firstOfMonth(day), -1);
   return { start: firstOfMonth(end), end };
 }
-
-/** Making one takes 0.3 ms, and the mails of a schedule ask for some 50 times. */
-const clocks = new Map<string, Intl.DateTimeFormat>();
-
-function clockOf(timezone: string): Intl.DateTimeFormat {
-  const format = { timeZone: timezone, dateStyle: 'short', timeStyle: 'short' } as const;
-  const clock = clocks.get(timezone) ?? new Intl.DateTimeFormat('sv-SE', format);
-  clocks.set(timezone, clock);
-  return clock;
-}
-
-/** `yyyy-mm-dd hh:mm` */
-const localTime = (time: Date, timezone: string) => clockOf(timezone).format(time);
 
 /** When a clock in the time zone shows that; where it skips it, as if it had not been put forward. */
 function instantOf(local: string, timezone: string): Date {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { timestampIn } from '../../src/report/time/timestamp.ts';
 import { zoneAbbreviations } from '../../src/report/time/zone-abbreviations.ts';
 
@@ -52,6 +52,30 @@ test('the letters are those that ICU has, where it has any', () => {
   );
   // ICU has the old names of Hawaii's other zone.
   expect([...new Set(differing)]).toEqual(['America/Adak: HST, ICU HAST', 'America/Adak: HDT, ICU HADT']);
+});
+
+/** As it is in a Node.js that was built without other languages. */
+class EnglishFormat extends Intl.DateTimeFormat {
+  constructor(locale: string, options: Intl.DateTimeFormatOptions) {
+    super(locale.startsWith('en') ? locale : 'en-US', options);
+  }
+}
+
+test('times and days are the same where Node.js has no language but English', async () => {
+  vi.stubGlobal('Intl', Object.create(Intl, { DateTimeFormat: { value: EnglishFormat } }));
+  try {
+    // What was made before for a zone is kept.
+    vi.resetModules();
+    const { timestampIn } = await import('../../src/report/time/timestamp.ts');
+    expect(timestampIn('Europe/Vienna')(winter)).toBe('2026-01-15 12:30:00 CET');
+    const { dueUntil } = await import('../../src/schedules/due.ts');
+    const since = new Date('2026-01-14T23:30:00Z');
+    expect(dueUntil({ every: 'day', at: '12:30', since }, winter, 'Europe/Vienna')).toEqual([
+      { day: '2026-01-15', at: winter },
+    ]);
+  } finally {
+    vi.unstubAllGlobals();
+  }
 });
 
 test('no zone is in the table twice', () => {

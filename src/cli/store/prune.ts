@@ -15,6 +15,7 @@ import { requireNoUnsettledChunk } from '../../../clickhouse/consistency/rebuild
 import { dropStaging } from '../../../clickhouse/consistency/replace-months.ts';
 import { beginRewrite, endRewrite } from '../../../clickhouse/consistency/rewrites.ts';
 import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { localDay } from '../../../clickhouse/local-time.ts';
 import { monthName } from '../../../clickhouse/months.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
@@ -188,7 +189,7 @@ const sum = (partitions: readonly Partition[], key: 'rows' | 'bytes'): number =>
 
 /** The first day of the month that lies `keep` months before the current one, or the first of all. */
 function firstKept(now: Date, timeZone: string, keep: number): string {
-  const today = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(now);
+  const today = localDay(now, timeZone);
   const [year = 0, month = 0] = today.split('-').map(Number);
   const time = Date.UTC(year, month - 1 - keep, 1);
   return new Date(Math.max(time, Date.parse('1970-02-01'))).toISOString().slice(0, 10);

@@ -2,6 +2,7 @@ import { connect, type Store, select } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
+import { localDay } from '../../../clickhouse/local-time.ts';
 import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { monthName } from '../../../clickhouse/months.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
@@ -89,7 +90,7 @@ async function schemaOf(store: Store): Promise<Pick<Status, 'migrations'> & { re
 
 async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<DataStatus> {
   const { timezone } = await requireSettings(store);
-  const today = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(now);
+  const today = localDay(now, timezone);
   // Only pruned months are read; the rest is known from metadata.
   const [events] = await select<{ rows: number; folded_rows: number; first_day: string; last_day: string }>(
     store,
