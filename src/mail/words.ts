@@ -14,11 +14,15 @@ const languages = {
 
 const wordOf = (words: Readonly<Record<string, string>>, id: string): string => words[id] ?? id;
 
+/** Some builds of Node.js know English alone: its points and commas beside other words would be misread. */
+const knownOf = (locale: string) => Intl.NumberFormat.supportedLocalesOf(locale)[0] ?? 'en';
+
 /**
  * The words of mails and of columns, and how days and figures are written: those of the page.
- * @param locale a language of the page, with a country or without: `de-CH`
+ * @param given a language of the page, with a country or without: `de-CH`
  */
-export function wordsOf(locale: string) {
+export function wordsOf(given: string) {
+  const locale = knownOf(given);
   const { page, mails } = languages[languageOf(locale) ?? 'en'];
   const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
   const counts = new Intl.NumberFormat(locale);
@@ -48,7 +52,8 @@ export function wordsOf(locale: string) {
 export type WordsOfLocale = ReturnType<typeof wordsOf>;
 
 /** Figures of a family of reports with every digit, as a locale writes them. @param currency of its money, where it is known */
-export function figuresOf(family: string, locale: string, currency?: string) {
+export function figuresOf(family: string, given: string, currency?: string) {
+  const locale = knownOf(given);
   const metrics = metricsOf(family);
   const money = new Set(metrics.flatMap((metric) => (metric.money ? [metric.id] : [])));
   const ratios = new Set(metrics.flatMap((metric) => (metric.ratio ? [metric.id] : [])));

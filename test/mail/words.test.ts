@@ -1,7 +1,8 @@
 import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { currencies } from '../../src/accounts/own-settings.ts';
+import { figuresOf, wordsOf } from '../../src/mail/words.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useMailServer } from '../support/mail-server.ts';
 import { digitsOf, linkSecret, tableOf, useMails } from '../support/mails.ts';
@@ -100,3 +101,14 @@ test.each(locales)(
 );
 
 const currencyOf = (answer: Response) => answer.headers.get('adtally-currency');
+
+test('a mail is English throughout where Node.js knows no other language', () => {
+  const known = vi.spyOn(Intl.NumberFormat, 'supportedLocalesOf').mockReturnValue([]);
+  try {
+    const { count, family } = wordsOf('de-AT');
+    expect([count('12345'), family('campaigns')]).toEqual(['12,345', wordsOf('en').family('campaigns')]);
+    expect(figuresOf('campaigns', 'de-AT').cell('impressions', '12345')).toBe('12,345');
+  } finally {
+    known.mockRestore();
+  }
+});
