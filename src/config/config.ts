@@ -81,12 +81,18 @@ const environment = z.object({
   TRUSTED_PROXIES: z
     .string()
     .transform((text) => text.split(',').map((network) => network.trim()))
-    .refine(areNetworks, 'is not a list of addresses and networks, such as 10.0.0.0/8,fd00::/8')
+    .refine(
+      (networks) => isPossible(() => networks.map((network) => addNetwork(new BlockList(), network))),
+      'is not a list of addresses and networks, such as 10.0.0.0/8,fd00::/8',
+    )
     .default([]),
   DATA_DIR: z.string().default('.data'),
   REPORT_TIMEZONE: z
     .string()
-    .refine(isTimezone, 'is not an IANA time zone, such as Europe/Vienna or UTC')
+    .refine(
+      (timeZone) => isPossible(() => new Intl.DateTimeFormat('en', { timeZone })),
+      'is not an IANA time zone, such as Europe/Vienna or UTC',
+    )
     .optional(),
   RATE_LIMIT_REQUESTS: count.default(120),
   RATE_LIMIT_WINDOW_SECONDS: timerSeconds.default(60),
@@ -303,18 +309,9 @@ function isAddressAlone(address: string): boolean {
   return username + password + pathname + search + hash === '/';
 }
 
-function isTimezone(name: string): boolean {
+function isPossible(attempt: () => unknown): boolean {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function areNetworks(networks: readonly string[]): boolean {
-  try {
-    for (const network of networks) addNetwork(new BlockList(), network);
+    attempt();
     return true;
   } catch {
     return false;

@@ -13,7 +13,7 @@ import { parametersOf } from './parameters.ts';
 import { exportedReports } from './paths.ts';
 import type { ExportDeps } from './routes.ts';
 
-export interface LinkDeps extends Omit<ExportDeps, 'accounts'> {
+export interface LinkDeps extends ExportDeps {
   readonly body: MiddlewareHandler<HttpEnv>;
   readonly links: Links;
   readonly accounts: { tokenOf(id: string): StoredToken | undefined };

@@ -7,18 +7,17 @@ interface Single {
   readonly written?: string;
   readonly example?: string;
   readonly read: (text: string) => unknown;
-  readonly write: (value: unknown) => string;
+  /** Absent: as it is. */
+  readonly write?: (value: unknown) => string;
 }
 
-const text: Single = { read: (given) => given, write: String };
+const text: Single = { read: (given) => given };
 // A value that is no number stays text, and the schema of the field refuses it.
 const wholeNumber: Single = {
   read: (given) => (/^\d{1,15}$/.test(given) ? Number(given) : given),
-  write: String,
 };
 const flag: Single = {
   read: (given) => (given === 'true' ? true : given === 'false' ? false : given),
-  write: String,
 };
 const names: Single = {
   written: 'In an address: with commas.',
@@ -115,7 +114,7 @@ export function fieldsOf(given: URLSearchParams): Record<string, unknown> {
 /** The parameters that say the same as the fields of a valid body; fields that no report knows are left out. */
 export function parametersOf(fields: Readonly<Record<string, unknown>>): URLSearchParams {
   const written = new URLSearchParams();
-  for (const [name, { write }] of Object.entries(parameters)) {
+  for (const [name, { write = String }] of Object.entries(parameters)) {
     // A field that is null is not given.
     const value = fields[name] ?? undefined;
     if (value !== undefined && !(Array.isArray(value) && value.length === 0)) written.set(name, write(value));

@@ -97,7 +97,7 @@ function unchanged(c: Context<HttpEnv>, version: string | undefined): Response |
   if (ifNoneMatch === undefined || version === undefined) return undefined;
   const isNamed = [...ifNoneMatch.matchAll(/"([^"]*)"/g)].some(([, tag]) => tag === version);
   if (!isNamed && ifNoneMatch.trim() !== '*') return undefined;
-  return c.body(null, 304, exportHeaders({ version }));
+  return c.body(null, 304, exportHeaders(version));
 }
 
 /** @throws {InvalidRequest} */

@@ -96,7 +96,7 @@ export function comparisons({
             timezone: await reportTimezone(store),
           };
           const sent = heldInput(name, [format], bytes);
-          const answer = await compared(store, whose, { input: sent, asked, signal, damage });
+          const answer = await compared({ store, damage }, whose, sent, asked, signal);
           return c.body(`{"result":${answer}}`, 200, { 'content-type': 'application/json', Vary: 'Accept' });
         } catch (error) {
           throw deadline.aborted && !caller.aborted ? new Problem('report_timeout') : asProblem(error, asked);
@@ -118,17 +118,12 @@ const settingsOf = (timeoutSeconds: number) => ({
 
 type Whose = Parameters<typeof compareReport>[0];
 
-interface SentFile {
-  readonly input: Input;
-  readonly asked: ComparisonAsked;
-  readonly signal: AbortSignal;
-  readonly damage: ReportDeps['damage'];
-}
-
 async function compared(
-  store: Store,
+  { store, damage }: Pick<ComparisonDeps, 'store' | 'damage'>,
   whose: Whose,
-  { input, asked, signal, damage }: SentFile,
+  input: Input,
+  asked: ComparisonAsked,
+  signal: AbortSignal,
 ): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
   const before = await damage.parts();

@@ -12,18 +12,13 @@ export interface ReportFacts {
   readonly path: string;
   readonly plan: Plan;
   readonly format: ReportFormatName;
-  readonly exported?: Exported;
+  /** Of an export, which does not show whose it is: a link opens it. The version of its data, if the store tells. */
+  readonly exported?: { readonly version: string | undefined };
   /** `yyyy-mm-dd hh:mm:ss TZ` */
   readonly lastUpdateTime: string;
   readonly lastLoad: Date | undefined;
   /** What Cache-Status says (RFC 9211). */
   readonly cache: string;
-}
-
-/** An export, which does not show whose it is: a link opens it. */
-export interface Exported {
-  /** Of its data, if the store tells. */
-  readonly version: string | undefined;
 }
 
 /**
@@ -54,7 +49,7 @@ export function reportHeaders(
       'Adtally-Unconfirmed-Revenue-Dates': unconfirmedDates(days),
       ...optionHeaders(summary, options.compare_to),
     }),
-    ...(exported && exportHeaders(exported)),
+    ...(exported && exportHeaders(exported.version)),
   };
 }
 
@@ -78,7 +73,7 @@ function optionHeaders(
  * What an export has beside, or instead. Its tag stands for the data that the report is read from: two answers with the
  * same tag say the same, though their bytes may differ, so it is weak (RFC 9110 §8.8.1).
  */
-export function exportHeaders({ version }: Exported): Record<string, string> {
+export function exportHeaders(version: string | undefined): Record<string, string> {
   const headers = { Vary: 'Authorization, Accept-Encoding', 'Cross-Origin-Resource-Policy': 'same-origin' };
   if (!version) return headers;
   // Only the caller may keep the answer, and must ask each time whether it is still true.

@@ -82,16 +82,18 @@ export function health(): Hono<HttpEnv> {
   return new Hono<HttpEnv>().get('/healthz', (c) => c.json({ status: 'ok' }));
 }
 
+const unreadiness = {
+  unmigrated: 'the store needs adtally migrate',
+  'being restored': 'a restore has not ended: adtally status tells how to end it',
+  unreachable: undefined,
+} as const;
+
 /** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .get('/readyz', (c) => {
       const { finding } = readiness;
-      if (finding === 'unmigrated') throw new Problem('not_ready', 'the store needs adtally migrate');
-      if (finding === 'being restored') {
-        throw new Problem('not_ready', 'a restore has not ended: adtally status tells how to end it');
-      }
-      if (finding === 'unreachable') throw new Problem('not_ready');
+      if (finding !== 'ready') throw new Problem('not_ready', unreadiness[finding]);
       return c.json({ status: 'ok' });
     })
     .get('/metrics', async (c) =>
