@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { combinations, familyOf } from '../../../catalog/breakdowns.ts';
+import { type Breakdown, combinations, familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
 import { filterFields } from '../../report/fields.ts';
 import { rangeFields } from '../../report/option-schema.ts';
@@ -29,16 +29,17 @@ export function exportPaths(catalog: Catalog, schemas: NamedSchemas): Record<str
   return Object.fromEntries(
     Object.keys(catalog.families).flatMap((family) => {
       const breakdown = inPath('breakdown', 'As in the path of the endpoint.', breakdowns(catalog, family));
-      const asked = bodyParameters(catalog, family);
+      const asked = (day: boolean) => bodyParameters(catalog, { family, dimensions: [], day });
       return [
-        ...pathsOf(schemas, family, family, `The report of ${family}`, [format], asked),
+        ...pathsOf(schemas, family, family, `The report of ${family}`, [format], asked(false)),
         ...pathsOf(
           schemas,
           `${family}/{breakdown}`,
           `${family}_breakdown`,
           `A breakdown of ${family}`,
           [breakdown, format],
-          asked,
+          // Breakdowns by date take every field.
+          asked(true),
         ),
       ];
     }),
@@ -131,11 +132,9 @@ const ifNoneMatch: Parameter = {
 };
 
 /** The fields of the body as an address writes them. */
-function bodyParameters(catalog: Catalog, family: string): Parameter[] {
-  // Breakdowns by date take every field.
-  const breakdown = { family, dimensions: [], day: true };
+function bodyParameters(catalog: Catalog, breakdown: Breakdown): Parameter[] {
   const { properties = {}, required = [] } = jsonSchema(requestSchema(catalog, breakdown));
-  const filters = filterFields(catalog, family).map(
+  const filters = filterFields(catalog, breakdown.family).map(
     ({ id }): Parameter => ({
       name: `filters.${id}`,
       in: 'query',
@@ -143,7 +142,8 @@ function bodyParameters(catalog: Catalog, family: string): Parameter[] {
       schema: { type: 'array', items: { type: 'string' } },
     }),
   );
-  const single = Object.entries(fieldParameters).map(([name, { written, example }]): Parameter => {
+  const taken = Object.entries(fieldParameters).filter(([name]) => properties[name]);
+  const single = taken.map(([name, { written, example }]): Parameter => {
     const { description = '', ...schema } = properties[name] ?? {};
     return {
       name,

@@ -376,12 +376,12 @@ test('every example of a parameter of an export is accepted', async () => {
   await close(db.store, '2026-10', 'exported', { anyway: true });
   const days = { start_time: '2026-10-01', end_time: '2026-10-31' };
   const shown: string[] = [];
-  for (const family of ['campaigns', 'ad_units']) {
-    const { parameters = [] } = document.paths[`/v1/export/${family}/{breakdown}.{format}`]?.get ?? {};
+  for (const report of ['campaigns', 'campaigns/{breakdown}', 'ad_units', 'ad_units/{breakdown}']) {
+    const { parameters = [] } = document.paths[`/v1/export/${report}.{format}`]?.get ?? {};
     for (const each of parameters) {
       if (!('in' in each) || each.in !== 'query' || !each.schema.examples) continue;
       const asked = new URLSearchParams({ ...days, [each.name]: String(each.schema.examples[0]) });
-      const address = `${service.url}/v1/export/${family}/date.csv?${asked}`;
+      const address = `${service.url}/v1/export/${report.replace('{breakdown}', 'date')}.csv?${asked}`;
       const headers = { authorization: `Bearer ${await service.token('exported')}` };
       const answer = await fetch(address, { headers });
       expect([address, answer.status, await answer.text()]).toEqual([address, 200, expect.anything()]);
