@@ -51,9 +51,8 @@ import { onPath, otherMethods } from './request/on-path.ts';
 import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './request/problems.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from './server/health.ts';
-import { requireHttp11 } from './server/http-version.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
-import { requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
+import { requireHttp11, requirePlainMessage, requirePlainPath } from './server/plain-message.ts';
 
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, QuestionDeps {
   /** What is for the operator; absent where that has a port of its own. */

@@ -11,7 +11,7 @@ import { exportHeaders, reportHeaders } from '../report/headers.ts';
 import { callerOf } from '../request/caller.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath } from '../request/on-path.ts';
-import { requireHttp11 } from '../server/http-version.ts';
+import { requireHttp11 } from '../server/plain-message.ts';
 import { fieldsOf, parametersIn } from './parameters.ts';
 import { type ExportedReport, exportedReports } from './paths.ts';
 

@@ -29,6 +29,19 @@ export const requirePlainPath: MiddlewareHandler<HttpEnv> = (c, next) => {
   return next();
 };
 
+/**
+ * Refuses a report over anything but HTTP/1.1 (RFC 9110 §15.5.22). Before HTTP/1.1 an answer of unknown length ends
+ * with its connection, so one that breaks off looks whole; a reset instead of an end is lost behind a proxy.
+ */
+export const requireHttp11: MiddlewareHandler<HttpEnv> = (c, next) => {
+  if (c.env.incoming.httpVersion !== '1.1') {
+    throw new Problem('http_version_too_old', undefined, {
+      headers: { Upgrade: 'HTTP/1.1', Connection: 'Upgrade, close' },
+    });
+  }
+  return next();
+};
+
 function malformed(reason: string): Problem {
   return new Problem('malformed_message', reason, { headers: { Connection: 'close' } });
 }
