@@ -1,19 +1,17 @@
 import { quoted } from '../../clickhouse/quoted.ts';
 import { matches } from '../event/sql.ts';
 
-const isPlace = (part = '') => /^[0-9]{1,9}$/.test(part);
+/** A number is a place in a list. The first part of a path is a name: a record is no list. */
+const isPlace = (part: string, n: number) => n > 0 && /^[0-9]{1,9}$/.test(part);
 
-/**
- * Names in `a.b.0.c` that lead to a value, one in the other; a number is a place in a list. None where there is no dot, and
- * where a place comes first: a record is no list.
- */
+/** Names in `a.b.0.c` that lead to a value, one in the other. None where there is no dot. */
 function pathOf(name: string): readonly string[] {
   const path = name.split('.');
-  return path.length === 1 || path.includes('') || isPlace(path[0]) ? [] : path;
+  return path.length === 1 || path.includes('') ? [] : path;
 }
 
 export function waysTo(name: string): string[][] {
-  const path = pathOf(name).filter((part) => !isPlace(part));
+  const path = pathOf(name).filter((part, n) => !isPlace(part, n));
   return [[name], ...(path.length > 0 ? [path] : [])];
 }
 
@@ -67,7 +65,7 @@ export class Member {
   get computed(): string[] {
     if (this.#path.length === 0) return [];
     const lists = this.#path.flatMap((part, n) =>
-      isPlace(part) ? [`JSONType(record, ${argumentsOf(this.#path.slice(0, n))}) != 'Array', '', `] : [],
+      isPlace(part, n) ? [`JSONType(record, ${argumentsOf(this.#path.slice(0, n))}) != 'Array', '', `] : [],
     );
     const inner = `JSONExtract(record, ${argumentsOf(this.#path)}, 'String')`;
     return [`multiIf(${this.#at} > 0, ${this.#own}, ${lists.join('')}${inner}) AS ${this.text}`];
@@ -115,5 +113,5 @@ export class Member {
 
 /** A place in a list is a number from 1 in SQL. */
 function argumentsOf(path: readonly string[]): string {
-  return path.map((part) => (isPlace(part) ? Number(part) + 1 : quoted(part))).join(', ');
+  return path.map((part, n) => (isPlace(part, n) ? Number(part) + 1 : quoted(part))).join(', ');
 }

@@ -203,12 +203,12 @@ describe('members of members', () => {
     });
   });
 
-  test('a number that begins a name is no place in a list, for a record is none', async () => {
+  test('a number that begins a path is the name of a member, for a record is no list', async () => {
     const flags = { map: [...map, 'spend=0.cost'], ignoreUnknown: true };
     const costs = lines(nested(1, { '0.cost': 0.5 }), nested(2, { 0: { cost: 0.25 } }));
     expect((await load(costs, flags)).events).toEqual([
       [1, 'c1', '0.5', 'unknown'],
-      [2, 'c2', '0', 'unknown'],
+      [2, 'c2', '0.25', 'unknown'],
     ]);
   });
 
