@@ -1,5 +1,4 @@
 import { type Info, parse as parseCsv } from 'csv-parse/sync';
-import { blankCellsOf } from '../formats/blank-cells.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { namesIn } from '../formats/json-members.ts';
 import { openBytes, type TextReading } from '../input/byte-source.ts';
@@ -73,15 +72,6 @@ type Found = Omit<Beginning, 'layout'> & { readonly layout: Omit<Layout, 'encodi
 /** @param own what stands between the cells of that format */
 function tableOf(input: Input, text: string, own: string): Found {
   const lines = text.split('\n').map((line) => line.replace(/(?<!\r)\r+$/, ''));
-  if (/^\S+ \S+ \S+ \[[^\]]+\] "/.test(lines.find((line) => line !== '') ?? '')) {
-    const rows = lines
-      .filter((line) => line !== '')
-      .slice(0, mostRecords)
-      .map(blankCellsOf);
-    const columns = (rows[0] ?? []).slice(0, mostColumns).map((_, n) => `${n + 1}`);
-    const sample = firstLines(input, lines, sampleRecords);
-    return { columns, rows, layout: { delimiter: 'blanks', header: false }, sample };
-  }
   const readings = [own, ',', ';', '\t', '|'].map((delimiter) => ({
     delimiter,
     ...splitBy(text, delimiter),

@@ -13,12 +13,16 @@ export interface KnownExport {
   readonly mapping: MappingText;
 }
 
-/** The examples of a folder: what is known of exports is what they say. @param folder `examples/` of this version */
+/**
+ * The examples of a folder whose columns have names: what is known of exports is what they say.
+ * @param folder `examples/` of this version
+ */
 export async function knownExports(folder: string): Promise<KnownExport[]> {
   const found: KnownExport[] = [];
   for (const file of (await readdir(folder)).sort()) {
     if (!file.endsWith('.json') || file.endsWith('.data.json')) continue;
-    found.push({ file, mapping: JSON.parse(await readFile(join(folder, file), 'utf8')) });
+    const mapping: MappingText = JSON.parse(await readFile(join(folder, file), 'utf8'));
+    if (mapping.header ?? true) found.push({ file, mapping });
   }
   return found;
 }
@@ -40,10 +44,7 @@ export function recognise(
   { columns, layout }: Beginning,
 ): KnownExport | undefined {
   const fitting = all.flatMap(({ file, mapping }) => {
-    const sameWay =
-      mapping.records === layout.records &&
-      (mapping.header ?? true) === (layout.header ?? true) &&
-      (mapping.header !== false || mapping.delimiter === layout.delimiter);
+    const sameWay = mapping.records === layout.records && (layout.header ?? true);
     const wanted = columnsOf(mapping);
     const names = wanted.map(
       (column) =>
@@ -100,7 +101,6 @@ export function fieldsByName(all: readonly KnownExport[]): ReadonlyMap<string, R
   for (const field of eventFields) add(field, field);
   for (const [name, { sumOf }] of measures) add(name, sumOf);
   for (const { mapping } of all) {
-    if (mapping.header === false) continue;
     for (const [field, column] of Object.entries(mapping.map ?? {})) add(column, field);
     for (const [field, text] of Object.entries(mapping.expressions ?? {})) {
       const [column, ...others] = new Set(parseExpression(text).columns);

@@ -109,10 +109,7 @@ test('--suggest prints a mapping that can be kept in a file, and what the file w
   ).toMatchObject({ rows: 3 });
 });
 
-test('--suggest says that the condition of an example leaves out what the file has, and shows expressions as they stand in a mapping', async () => {
-  const log = `203.0.113.9 - - [01/Sep/2026:10:15:42 +0000] "GET /win?c=a HTTP/1.1" 204 0 "-" "-"\n`;
-  const { stderr } = await ingest(['events', '--suggest', await file('log.csv', log)]);
-  expect(stderr).toContain("where leaves out all of the first records: {5} LIKE 'GET /click?%'");
+test('--suggest shows expressions as they stand in a mapping', async () => {
   const counts = await ingest(['events', '--suggest', await file('s.csv', 'Day,Imps\n2026-09-01,"1,204"\n')]);
   expect(counts.stderr).toContain(
     String.raw`in expressions replaceRegexpAll({Imps}, ',([0-9]{3})\\\\b', '\\1')`,

@@ -28,7 +28,8 @@ async function suggestionOf(name: string, content: string | Buffer, flags = {}) 
   return suggestionFor(path, flags);
 }
 
-test.each(Object.entries(examples))(
+// A log has no names of columns.
+test.each(Object.entries(examples).filter(([name]) => name !== 'web-log'))(
   'the suggestion for an export such as %s is its mapping, but for what only a person can say',
   async (name, { data, side, account }) => {
     const suggestion = await suggestionFor(`examples/${data}`);
@@ -400,15 +401,13 @@ describe('of a file that anybody may have written', () => {
     const wide = [
       await look('csv', `${names.join()}\n${names.map(() => 1).join()}\n`),
       await look('ndjson', `${JSON.stringify(Object.fromEntries(names.map((each) => [each, 1])))}\n`),
-      await look('csv', `a b c [d] "e" ${names.map(() => 1).join(' ')}\n`),
     ];
-    expect(wide.map(({ columns }) => columns.length)).toEqual([500, 500, 500]);
+    expect(wide.map(({ columns }) => columns.length)).toEqual([500, 500]);
     const long = [
       await look('csv', `a,b\n${lines(3_000, '1,2')}`),
       await look('ndjson', lines(3_000, '{"a":1}')),
-      await look('csv', lines(1_000, 'a b c [d] "e"')),
     ];
-    expect(long.map(({ rows }) => rows.length)).toEqual([199, 200, 200]);
+    expect(long.map(({ rows }) => rows.length)).toEqual([199, 200]);
   });
 
   test('a string of JSON that is not closed ends with the text, so that no bracket in it is one of the file', async () => {
@@ -424,10 +423,5 @@ describe('of a file that anybody may have written', () => {
     );
     const { layout } = await look('json', `${'{"a":'.repeat(101)}[{"b":1}]${'}'.repeat(101)}`);
     expect(layout).toEqual({});
-  });
-
-  test('cells of a log end at a quote or bracket that is not closed', async () => {
-    const { rows } = await look('csv', `${lines(1, 'a b c [d] "e" f')}a [b ${'[ '.repeat(20_000)}"c" d`);
-    expect(rows).toEqual([['a', 'b', 'c', 'd', 'e', 'f'], ['a']]);
   });
 });
