@@ -63,12 +63,16 @@ export function cellsReader(
 /** The names of the columns; without a header 1, 2, … @throws {InputError} for a line that names none */
 function columnsOf(file: string, { header }: FileReading, cells: readonly string[]): readonly string[] {
   if (!header) return cells.map((_, n) => `${n + 1}`);
-  const twice = cells.find((name, n) => name !== '' && cells.indexOf(name) !== n);
-  if (twice !== undefined) {
-    const advice = hint('--no-header', '"header": false in a mapping', 'reads the first line as a record');
-    throw new InputError(`${file}: column ${twice} appears twice${advice}`);
-  }
+  requireNamedOnce(file, cells);
   return cells;
+}
+
+/** @throws {InputError} for a name that two columns have */
+export function requireNamedOnce(file: string, names: readonly string[]): void {
+  const twice = names.find((name, n) => name !== '' && names.indexOf(name) !== n);
+  if (twice === undefined) return;
+  const advice = hint('--no-header', '"header": false in a mapping', 'reads the first line as a record');
+  throw new InputError(`${file}: column ${twice} appears twice${advice}`);
 }
 
 /** Databases write \N for NULL, with or without quotes: no text. To look for it in each cell takes twice as long. */

@@ -1,4 +1,5 @@
 import { type Info, parse as parseCsv } from 'csv-parse/sync';
+import { requireNamedOnce } from '../formats/cells.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { namesIn } from '../formats/json-members.ts';
 import { openBytes, type TextReading } from '../input/byte-source.ts';
@@ -81,6 +82,9 @@ function tableOf(input: Input, text: string, own: string): Found {
   const { delimiter, records, width, header } = readings.reduce((best, each) =>
     evidence(each) > evidence(best) ? each : best,
   );
+  const titles = header === undefined ? records.slice(0, mostTitles) : [];
+  for (const { cells } of titles)
+    if (cells.length === width && areNames(cells)) requireNamedOnce(input.name, cells);
   const begin = header ?? 0;
   const rows = records
     .slice(header === undefined ? 0 : begin + 1)
@@ -162,14 +166,16 @@ const mostTitles = 20;
 const filled = (cells: readonly string[]): number => cells.filter((cell) => cell !== '').length;
 
 /** Delimiters at the end of a line name nothing. */
-function namesColumns(cells: readonly string[] = []): boolean {
-  const names = cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
-  return (
-    names.length > 1 &&
-    names.every((name) => /\p{L}/u.test(name) && !dateShape('', [name])) &&
-    new Set(names).size === names.length
-  );
+const namesOf = (cells: readonly string[]) =>
+  cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
+
+function areNames(cells: readonly string[]): boolean {
+  const names = namesOf(cells);
+  return names.length > 1 && names.every((name) => /\p{L}/u.test(name) && !dateShape('', [name]));
 }
+
+const namesColumns = (cells: readonly string[]): boolean =>
+  areNames(cells) && new Set(namesOf(cells)).size === namesOf(cells).length;
 
 async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Found> {
   let path = pathToRecords(text);
