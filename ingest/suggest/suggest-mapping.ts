@@ -432,7 +432,7 @@ class Draft {
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
     const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column) && !holdsIds(column));
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
-      this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}, or take this line out`;
+      this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}; or the same of revenue with --set spend=; or take this line out`;
     const { revenue } = this.sources;
     if (revenue !== undefined && !this.#has('ad_unit_id')) {
       this.forget('revenue');

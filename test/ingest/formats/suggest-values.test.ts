@@ -290,11 +290,13 @@ describe('numbers', () => {
   });
 
   test('amounts in cents are named as such; prices of a thousand are no amounts', async () => {
-    const { fill_in } = await suggested(
-      table('Day,Clicks,fee_cents_total,CPM price', ['2026-09-01,5,120,3']),
+    const mapping = await suggested(table('Day,Clicks,fee_cents_total,CPM price', ['2026-09-01,5,120,3']));
+    expect(mapping.fill_in?.spend).toBe(
+      'fee_cents_total may be spend, revenue or neither: in expressions {fee_cents_total} / 100; or the same of revenue with --set spend=; or take this line out',
     );
-    expect(fill_in?.spend).toBe(
-      'fee_cents_total may be spend, revenue or neither: in expressions {fee_cents_total} / 100, or take this line out',
+    const asRevenue = { map: ['revenue=fee_cents_total'], set: ['spend='] };
+    expect(await loads.refusal({ ...(await loads.inFile(mapping)), ...asRevenue })).not.toContain(
+      'fill_in.spend',
     );
   });
 });
