@@ -1,5 +1,7 @@
+import { ExactBytes } from '../input/exact-bytes.ts';
 import type { Input, InputReader } from '../input/input.ts';
 import { fileError, InputError } from '../input/input-error.ts';
+import { piecesOf } from '../input/pieces.ts';
 
 /** Records that follow each other in a file, with their count and size before them and the sync marker behind them. */
 export interface AvroBlock {
@@ -124,22 +126,16 @@ export class AvroFile {
   }
 }
 
-const aheadBytes = 1 << 18;
-
 /** The bytes of an input, and where in it they are. */
-class Bytes {
+class Bytes extends ExactBytes {
   readonly #file: string;
   readonly #reader: InputReader;
-  readonly #onBytes: (bytes: number) => void;
-  #ahead = Buffer.alloc(0);
   #taken: Buffer[] = [];
-  /** Bytes of the input that were taken. */
-  position = 0;
 
   constructor(file: string, reader: InputReader, onBytes: (bytes: number) => void) {
+    super(read(file, reader, onBytes));
     this.#file = file;
     this.#reader = reader;
-    this.#onBytes = onBytes;
   }
 
   /** All that was taken since the last call. */
@@ -149,21 +145,8 @@ class Bytes {
     return all;
   }
 
-  async ended(): Promise<boolean> {
-    return this.#ahead.length === 0 && !(await this.#read());
-  }
-
-  /** The next bytes, fewer where the input ends. */
-  async upTo(length: number): Promise<Buffer> {
-    const parts: Buffer[] = [];
-    for (let left = length; left > 0 && !(await this.ended()); ) {
-      const part = this.#ahead.subarray(0, left);
-      this.#ahead = this.#ahead.subarray(part.length);
-      parts.push(part);
-      left -= part.length;
-    }
-    const bytes = Buffer.concat(parts);
-    this.position += bytes.length;
+  override async upTo(length: number): Promise<Buffer> {
+    const bytes = await super.upTo(length);
     this.#taken.push(bytes);
     return bytes;
   }
@@ -194,17 +177,19 @@ class Bytes {
   close(): Promise<void> {
     return this.#reader.close();
   }
+}
 
-  /** False at the end. */
-  async #read(): Promise<boolean> {
-    try {
-      const target = Buffer.allocUnsafeSlow(aheadBytes);
-      const length = await this.#reader.read(target);
-      this.#ahead = target.subarray(0, length);
-      this.#onBytes(length);
-      return length > 0;
-    } catch (cause) {
-      throw fileError(this.#file, cause);
+async function* read(
+  file: string,
+  reader: InputReader,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  try {
+    for await (const piece of piecesOf(reader)) {
+      onBytes(piece.length);
+      yield piece;
     }
+  } catch (cause) {
+    throw fileError(file, cause);
   }
 }

@@ -35,18 +35,28 @@ async function open(
     const source = typedColumns('Avro', readColumns(input.name, fields, mapping), mapping);
     const chain = new ChunkChain(reading, header);
     const headOf = ({ bytes }: AvroBlock) => chain.head(bytes.subarray(0, headBytes));
-    const blocks = new BlocksAhead(opened);
-    const first = await blocks.at(0);
+    /** Blocks that were read and belong to no chunk yet. */
+    const ahead: AvroBlock[] = [];
+    const blockAt = async (n: number) => {
+      while (ahead.length <= n) {
+        const block = await opened.next();
+        if (!block) return undefined;
+        ahead.push(block);
+      }
+      return ahead[n];
+    };
+    const limit = Math.min(chunkBytes, mostBytes);
+    const first = await blockAt(0);
     return {
       begins: first ? headOf(first) : '',
       close: () => opened.close(),
       chunks: async function* (knownChunks) {
         let firstRow = 1;
-        for (let next = await blocks.at(0); next; next = await blocks.at(0)) {
+        for (let next = await blockAt(0); next; next = await blockAt(0)) {
           const head = headOf(next);
-          const found = await runsOf(blocks, chain, await knownChunks(head), Math.min(chunkBytes, mostBytes));
+          const found = await runsOf(blockAt, chain, await knownChunks(head), limit);
           const { content, candidates } = found;
-          const run = blocks.take(found.blocks);
+          const run = ahead.splice(0, found.blocks);
           const rows = run.reduce((sum, block) => sum + block.rows, 0);
           const lastLine = firstRow + rows - 1;
           chain.pass(content);
@@ -73,35 +83,12 @@ async function open(
   }
 }
 
-/** Blocks that were read and belong to no chunk yet. */
-class BlocksAhead {
-  readonly #file: AvroFile;
-  #blocks: AvroBlock[] = [];
-
-  constructor(file: AvroFile) {
-    this.#file = file;
-  }
-
-  async at(index: number): Promise<AvroBlock | undefined> {
-    while (this.#blocks.length <= index) {
-      const block = await this.#file.next();
-      if (!block) return undefined;
-      this.#blocks.push(block);
-    }
-    return this.#blocks[index];
-  }
-
-  take(count: number): AvroBlock[] {
-    return this.#blocks.splice(0, count);
-  }
-}
-
 /**
  * How many blocks the next chunk has: those that it had when it was sent before, so that a file which has grown since only
  * adds what is new; else what fits.
  */
 async function runsOf(
-  blocks: BlocksAhead,
+  blockAt: (n: number) => Promise<AvroBlock | undefined>,
   chain: ChunkChain,
   known: readonly KnownChunk[],
   limit: number,
@@ -112,7 +99,7 @@ async function runsOf(
   const ends = new Map<number, { blocks: number; content: string }>();
   let [bytes, rows, full] = [0, 0, 0];
   for (let n = 0; ; n++) {
-    const block = await blocks.at(n);
+    const block = await blockAt(n);
     const fits = block && (n === 0 || (bytes + block.bytes.length <= limit && rows < leastRows));
     if (!fits && full === 0) full = bytes;
     if (bytes > 0 && (bytes === full || known.some((each) => each.bytes === bytes))) {

@@ -1,5 +1,6 @@
 import { Decompress } from 'fzstd';
 import xxhash, { type XXHash } from 'xxhash-wasm';
+import { ExactBytes } from './exact-bytes.ts';
 import { InputError } from './input-error.ts';
 
 const frameMagic = 0xfd2fb528;
@@ -16,17 +17,21 @@ const maxWindowBytes = 32 << 20;
  */
 export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const { create64 } = await xxhash();
-  const input = new Bytes(source);
+  const input = new ExactBytes(source);
   do {
-    const magic = await input.take(4);
+    const magic = await take(input, 4);
     const kind = magic.readUInt32LE();
-    if (kind >>> 4 === 0x184d2a5) await input.skip((await input.take(4)).readUInt32LE());
+    if (kind >>> 4 === 0x184d2a5) await skip(input, (await take(input, 4)).readUInt32LE());
     else if (kind === frameMagic) yield* unpackFrame(input, magic, create64());
     else throw damaged();
   } while (!(await input.ended()));
 }
 
-async function* unpackFrame(input: Bytes, magic: Buffer, checksum: XXHash<bigint>): AsyncGenerator<Buffer> {
+async function* unpackFrame(
+  input: ExactBytes,
+  magic: Buffer,
+  checksum: XXHash<bigint>,
+): AsyncGenerator<Buffer> {
   const { bytes: header, contentBytes, hasChecksum } = await frameHeader(input);
   const unpacked: Buffer[] = [];
   const zstd = new Decompress((data) =>
@@ -35,12 +40,12 @@ async function* unpackFrame(input: Bytes, magic: Buffer, checksum: XXHash<bigint
   let pending = Buffer.concat([magic, header]);
   let length = 0n;
   for (let last = false; !last; pending = Buffer.alloc(0)) {
-    const blockHeader = await input.take(3);
+    const blockHeader = await take(input, 3);
     const [kind, size] = [(blockHeader.readUIntLE(0, 3) >> 1) & 3, blockHeader.readUIntLE(0, 3) >> 3];
     if (kind === 3 || size > maxBlockBytes) throw damaged();
     last = (blockHeader.readUIntLE(0, 3) & 1) === 1;
-    const block = await input.take(kind === 1 ? 1 : size);
-    const sum = last && hasChecksum ? await input.take(4) : Buffer.alloc(0);
+    const block = await take(input, kind === 1 ? 1 : size);
+    const sum = last && hasChecksum ? await take(input, 4) : Buffer.alloc(0);
     try {
       zstd.push(Buffer.concat([pending, blockHeader, block, sum]), last);
     } catch (cause) {
@@ -62,13 +67,13 @@ interface FrameHeader {
   readonly hasChecksum: boolean;
 }
 
-async function frameHeader(input: Bytes): Promise<FrameHeader> {
-  const descriptor = await input.take(1);
+async function frameHeader(input: ExactBytes): Promise<FrameHeader> {
+  const descriptor = await take(input, 1);
   const flags = descriptor.readUInt8();
   const oneSegment = (flags & 0x20) !== 0;
-  const window = await input.take(oneSegment ? 0 : 1);
-  const dictionary = await input.take([0, 1, 2, 4][flags & 3] ?? 0);
-  const size = await input.take([oneSegment ? 1 : 0, 2, 4, 8][flags >> 6] ?? 0);
+  const window = await take(input, oneSegment ? 0 : 1);
+  const dictionary = await take(input, [0, 1, 2, 4][flags & 3] ?? 0);
+  const size = await take(input, [oneSegment ? 1 : 0, 2, 4, 8][flags >> 6] ?? 0);
   if (flags & 0x08) throw damaged();
   if (dictionary.some((byte) => byte !== 0)) {
     throw new InputError('the zstd data was packed with a dictionary; unpack it first');
@@ -109,41 +114,13 @@ function damaged(cause?: unknown): InputError {
   return new InputError('the zstd data is damaged', { cause });
 }
 
-/** Reads a stream by exact numbers of bytes. */
-class Bytes {
-  readonly #source: AsyncIterator<Buffer>;
-  #buffer: Buffer = Buffer.alloc(0);
+async function skip(input: ExactBytes, length: number): Promise<void> {
+  for (let left = length; left > 0; left -= maxBlockBytes) await take(input, Math.min(left, maxBlockBytes));
+}
 
-  constructor(source: AsyncIterable<Buffer>) {
-    this.#source = source[Symbol.asyncIterator]();
-  }
-
-  async ended(): Promise<boolean> {
-    while (this.#buffer.length === 0) if (!(await this.#read())) return true;
-    return false;
-  }
-
-  async take(length: number): Promise<Buffer> {
-    while (this.#buffer.length < length) {
-      if (!(await this.#read())) {
-        throw new InputError('the zstd data ends too early: the file is truncated');
-      }
-    }
-    const taken = this.#buffer.subarray(0, length);
-    this.#buffer = this.#buffer.subarray(length);
-    return taken;
-  }
-
-  async skip(length: number): Promise<void> {
-    for (let left = length; left > 0; ) {
-      left -= (await this.take(Math.min(left, maxBlockBytes))).length;
-    }
-  }
-
-  async #read(): Promise<boolean> {
-    const { value, done } = await this.#source.next();
-    if (done) return false;
-    this.#buffer = this.#buffer.length === 0 ? value : Buffer.concat([this.#buffer, value]);
-    return true;
-  }
+/** @throws {InputError} where there are fewer */
+async function take(input: ExactBytes, length: number): Promise<Buffer> {
+  const bytes = await input.upTo(length);
+  if (bytes.length < length) throw new InputError('the zstd data ends too early: the file is truncated');
+  return bytes;
 }
