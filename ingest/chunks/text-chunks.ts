@@ -9,7 +9,7 @@ import type { OpenInput, ReadOptions, SendableChunk } from './sendable-chunk.ts'
 import type { Piece } from './take-chunk.ts';
 
 /** What a format of text adds to the cutting of chunks. */
-export interface TextFormat extends TextReading {
+export interface TextFormat extends Omit<TextReading, 'encoding'> {
   /** The first line names the columns and belongs to every chunk. */
   readonly header: boolean;
   /** Between cells, where quoted ones may hold line ends; absent: a record is a line. One byte. */
@@ -27,7 +27,8 @@ export async function openText(
   { reading, chunkBytes, ...options }: ReadOptions,
   { header, quotedDelimiter: delimiter, readerOf, ...text }: TextFormat,
 ): Promise<OpenInput> {
-  const source = await openBytes(input, options.onBytes, options.signal, text);
+  const how = { ...text, encoding: reading.encoding };
+  const source = await openBytes(input, options.onBytes, options.signal, how);
   try {
     const reader = new LineReader(source, {
       file: input.name,

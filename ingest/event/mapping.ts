@@ -34,29 +34,34 @@ export interface EventSpec {
   readonly where?: { readonly expression: string; readonly place: string };
 }
 
+/** How a file is written, as far as it does not show. */
+export interface FileLayout {
+  /** How the text is encoded, by the name of TextDecoder; absent: Unicode, which is seen. */
+  readonly encoding?: string;
+  /** Between the cells of CSV and TSV, one byte, or `blanks`; absent: the format's own. */
+  readonly delimiter?: string;
+  /** Cells have backslash escapes and no quotes, as databases dump them. */
+  readonly escapes: boolean;
+  /** CSV and TSV: the first line names the columns; without it they are called 1, 2, … */
+  readonly header: boolean;
+  /** Lines before the header, or before the first record. */
+  readonly skipLines: number;
+  /** JSON: the members that lead to the array of records; none where the text is the array, or has a record a line. */
+  readonly records: readonly string[];
+  /** Fields that no event has are left out instead of being a fault. */
+  readonly ignoreUnknown: boolean;
+}
+
 /** What the flags and the mapping file say, not yet held against an engine or a file. */
-export interface MappingSpec extends EventSpec {
+export interface MappingSpec extends EventSpec, FileLayout {
   /** How a record becomes several events, with what is said for all of them; absent: it is one. */
   readonly events?: readonly EventSpec[];
   /** IANA zone of times that name none; absent: UTC. */
   readonly timezone?: { readonly name: string; readonly place: string };
-  /** How the text is encoded, by the name of TextDecoder; absent: Unicode, which is seen. */
-  readonly encoding?: string;
   /** How the numbers among times are serial dates of a sheet; absent: they are not. */
   readonly dates?: SheetDates;
-  /** Absent: the format's own. */
-  readonly delimiter?: string;
-  /** Cells have backslash escapes and no quotes. */
-  readonly escapes: boolean;
-  /** Without a header columns are called 1, 2, … */
-  readonly header: boolean;
-  /** Lines before the header, or before the first record. */
-  readonly skipLines: number;
-  /** JSON: the members that lead to the array of records. */
-  readonly records: readonly string[];
   /** JSON: columns that no record of a file need have. */
   readonly optional: readonly string[];
-  readonly ignoreUnknown: boolean;
   readonly roundMoney: boolean;
 }
 

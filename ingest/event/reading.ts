@@ -4,6 +4,7 @@ import { hint, optionHint } from '../input/option-hint.ts';
 import {
   compileMapping,
   defaultMapping,
+  type FileLayout,
   type Mapping,
   mappingFingerprint,
   type ValidMapping,
@@ -34,21 +35,7 @@ export interface InputIdentity {
 }
 
 /** How the columns of a file become the fields of events; the same for all its chunks. */
-export interface FileReading extends InputIdentity {
-  /** Fields that no event has are left out instead of being a fault. */
-  readonly ignoreUnknown: boolean;
-  /** Between the cells of CSV and TSV, one byte, or `blanks`; absent: the format's own. */
-  readonly delimiter?: string;
-  /** Cells have backslash escapes and no quotes, as databases dump them. */
-  readonly escapes: boolean;
-  /** CSV and TSV: the first line names the columns; without it they are called 1, 2, … */
-  readonly header: boolean;
-  /** Lines before the header. */
-  readonly skipLines: number;
-  /** How the text is encoded; absent: Unicode, which is seen. */
-  readonly encoding?: string;
-  /** JSON: the members that lead to the array of records; none where the text is the array, or has a record a line. */
-  readonly records: readonly string[];
+export interface FileReading extends InputIdentity, FileLayout {
   /** How many events a record is. */
   readonly eventsPerRecord: number;
   /** Says what a person should look at, though nothing is wrong in itself. */
@@ -70,7 +57,7 @@ export function mappedReading(
   valid: ValidMapping,
   warn: (text: string) => void = () => {},
 ): FileReading {
-  const { encoding, delimiter, escapes, header, skipLines, records, ignoreUnknown } = valid;
+  const { header, ignoreUnknown } = valid;
   const warnOfColumns = (names: readonly string[]) => {
     for (const name of ignoreUnknown ? namedByChance(valid, names) : []) {
       warn(
@@ -80,13 +67,7 @@ export function mappedReading(
     for (const text of moneyOfNobody(valid, names)) warn(`${file}: ${text}`);
   };
   return {
-    ignoreUnknown,
-    ...(encoding !== undefined && { encoding }),
-    ...(delimiter !== undefined && { delimiter }),
-    escapes,
-    header,
-    skipLines,
-    records,
+    ...valid,
     eventsPerRecord: valid.events?.length ?? 1,
     fingerprint: mappingFingerprint(valid),
     salt: '',

@@ -24,11 +24,10 @@ function cellFormat(name: string, own: string, mediaType: string): Format {
     text: { delimiter: own },
     open: (input, options) => {
       const { reading } = options;
-      const { delimiter = own, header, escapes, encoding } = reading;
+      const { delimiter = own, header, escapes } = reading;
       const isPlain = escapes || delimiter === blanks;
       return openText(input, options, {
         header,
-        ...(encoding !== undefined && { encoding }),
         ...(!isPlain && { quotedDelimiter: delimiter }),
         readerOf: (line) => {
           const names = firstCells(input.name, line, delimiter, escapes);

@@ -28,7 +28,7 @@ export const ndjson: Format = {
 };
 
 async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
-  const { mappingOf, ignoreUnknown, records, encoding, channel, warn } = options.reading;
+  const { mappingOf, ignoreUnknown, records, channel, warn } = options.reading;
   const mapping = mappingOf();
   const { required } = mapping;
   const seen = new NamesInText(new Map([...required.keys()].map((name) => [name, waysTo(name)])));
@@ -36,7 +36,6 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
   const opened = await openText(input, options, {
     header: false,
     records,
-    ...(encoding !== undefined && { encoding }),
     onText: (bytes) => seen.read(bytes),
     readerOf: (line) => {
       first = line;

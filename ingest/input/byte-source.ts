@@ -28,7 +28,7 @@ export interface ByteSource extends InputReader {
 /** How the text of an input is to be read. */
 export interface TextReading {
   /** How it is encoded, by the name of TextDecoder; absent: Unicode, which is seen. */
-  readonly encoding?: string;
+  readonly encoding?: string | undefined;
   /** Of JSON: where an array of records is, if there is one. Absent: the text is no JSON. */
   readonly records?: RecordsPath;
   /** Is shown what is read, and nothing at the end. */

@@ -38,17 +38,16 @@ const mostDepth = 100;
  */
 export async function readBeginning(
   input: Input,
-  { format: forced, encoding }: { readonly format?: FormatName; readonly encoding?: string },
+  { format: forced, encoding }: Pick<TextReading, 'encoding'> & { readonly format?: FormatName | undefined },
 ): Promise<Beginning> {
   const format = formatOf(input, forced);
   if (!format.text)
     throw new InputError(`${input.name}: --suggest looks at text, and this is ${format.name}`);
   if (input.size() === undefined) throw new InputError(`${input.name}: --suggest needs a file`);
-  const reading = encoding === undefined ? {} : { encoding };
-  const text = await headOf(input, reading);
+  const text = await headOf(input, { encoding });
   if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);
   const own = format.text.delimiter;
-  const found = own === undefined ? await jsonOf(input, text, reading) : tableOf(input, text, own);
+  const found = own === undefined ? await jsonOf(input, text, { encoding }) : tableOf(input, text, own);
   return { ...found, layout: { ...(encoding !== undefined && { encoding }), ...found.layout } };
 }
 
@@ -68,10 +67,8 @@ async function headOf(input: Input, reading: TextReading): Promise<string> {
   }
 }
 
-type Found = Omit<Beginning, 'layout'> & { readonly layout: Omit<Layout, 'encoding'> };
-
 /** @param own what stands between the cells of that format */
-function tableOf(input: Input, text: string, own: string): Found {
+function tableOf(input: Input, text: string, own: string): Beginning {
   const lines = text.split('\n').map((line) => line.replace(/(?<!\r)\r+$/, ''));
   const readings = [own, ',', ';', '\t', '|'].map((delimiter) => ({
     delimiter,
@@ -166,8 +163,7 @@ const mostTitles = 20;
 const filled = (cells: readonly string[]): number => cells.filter((cell) => cell !== '').length;
 
 /** Delimiters at the end of a line name nothing. */
-const namesOf = (cells: readonly string[]) =>
-  cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
+const namesOf = (cells: readonly string[]) => cells.slice(0, cells.findLastIndex((cell) => cell !== '') + 1);
 
 function areNames(cells: readonly string[]): boolean {
   const names = namesOf(cells);
@@ -177,7 +173,7 @@ function areNames(cells: readonly string[]): boolean {
 const namesColumns = (cells: readonly string[]): boolean =>
   areNames(cells) && new Set(namesOf(cells)).size === namesOf(cells).length;
 
-async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Found> {
+async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Beginning> {
   let path = pathToRecords(text);
   const linesAt = async (records: string[]) => linesOf(await headOf(input, { ...reading, records }));
   let lines = path === undefined ? linesOf(text) : await linesAt(path);

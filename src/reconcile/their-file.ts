@@ -42,9 +42,8 @@ export async function suggestedMapping(
   { encoding, columns }: { readonly encoding?: string | undefined; readonly columns?: NamedColumns } = {},
 ): Promise<Suggestion | undefined> {
   if (!formatOf(input, format).text) return undefined;
-  const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
   known ??= await knownExports(join(folderHere(), 'examples'));
-  return withoutCounts(suggestMapping(known, await readBeginning(input, reading), columns));
+  return withoutCounts(suggestMapping(known, await readBeginning(input, { format, encoding }), columns));
 }
 
 /** Reads 0 as a count of a report of amounts alone: events need one, and what is 0 everywhere is not compared. */

@@ -36,8 +36,7 @@ export async function suggestMappingOf(
     throw usage(`--suggest goes with --format, --encoding and --endpoint only, not with ${other}`);
   const [file, ...more] = await expandFiles(args, objectStores(endpoint, say));
   if (!file || more.length > 0) throw usage('--suggest looks at one file');
-  const reading = { ...(format && { format }), ...(encoding !== undefined && { encoding }) };
-  const beginning = await readBeginning(file, reading);
+  const beginning = await readBeginning(file, { format, encoding });
   const { mapping, reasons } = suggestMapping(await knownExports(join(folderHere(), 'examples')), beginning);
   const content = JSON.stringify(mapping, null, 2);
   print(content);
