@@ -21,11 +21,14 @@ export interface Mapping extends EventMapping {
   readonly events: number;
 }
 
-/** What a field is read from; `place` is where that was said, such as `--map spend` or `google-ads.json: map.spend`. */
-export type FieldSource =
-  | { readonly kind: 'column'; readonly column: string; readonly place: string }
-  | { readonly kind: 'constant'; readonly text: string; readonly place: string }
-  | { readonly kind: 'expression'; readonly expression: string; readonly place: string };
+/** What a field is read from. */
+export interface FieldSource {
+  readonly kind: 'column' | 'constant' | 'expression';
+  /** The name of the column, the constant, or the expression. */
+  readonly text: string;
+  /** Where that was said, such as `--map spend` or `google-ads.json: map.spend`. */
+  readonly place: string;
+}
 
 /** How a record becomes an event. */
 export interface EventSpec {
@@ -138,7 +141,7 @@ function compileEvent(
   const nameOf = (what: string) => (n === 0 ? what : `${what}_${n + 1}`);
   const columnOf = (field: EventField): string | undefined => {
     const source = sources.get(field);
-    if (source) return source.kind === 'column' ? source.column : undefined;
+    if (source) return source.kind === 'column' ? source.text : undefined;
     return (columns?.includes(field) ?? true) ? field : undefined;
   };
   const required = new Map<string, string>();
@@ -211,9 +214,10 @@ function fingerprintOfEvent({ sources, where }: EventSpec) {
   const fields = eventFields.flatMap((field) => {
     const source = sources.get(field);
     if (!source) return [];
-    if (source.kind === 'constant') return [[field, 'set', source.text]];
-    if (source.kind === 'expression') return [[field, 'expression', source.expression.trim()]];
-    return source.column === field ? [] : [[field, 'map', source.column]];
+    const { kind, text } = source;
+    if (kind === 'constant') return [[field, 'set', text]];
+    if (kind === 'expression') return [[field, kind, text.trim()]];
+    return text === field ? [] : [[field, 'map', text]];
   });
   return {
     ...(fields.length > 0 && { fields }),

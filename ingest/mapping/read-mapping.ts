@@ -147,24 +147,19 @@ function bothOf(all: Condition, own: Condition): Condition {
   return { ...own, expression: `(${all.expression}\n) AND (${own.expression}\n)` };
 }
 
-function flagSources({ map = [], set = [] }: MappingFlags): Map<EventField, FieldSource> {
+function flagSources(flags: MappingFlags): Map<EventField, FieldSource> {
   const sources = new Map<EventField, FieldSource>();
-  const parts = (flag: string, wanted: string, argument: string) => {
-    const at = argument.indexOf('=');
-    const [field, value] = [argument.slice(0, at), argument.slice(at + 1)];
-    if (at < 1 || (value === '' && flag !== '--set')) {
-      throw new MappingError(`${flag} ${argument}: give field=${wanted}`);
+  for (const member of ['map', 'set'] as const) {
+    const kind = kinds[member];
+    for (const argument of flags[member] ?? []) {
+      const at = argument.indexOf('=');
+      const [field, text] = [argument.slice(0, at), argument.slice(at + 1)];
+      if (at < 1 || (text === '' && kind === 'column'))
+        throw new MappingError(`--${member} ${argument}: give field=${kind}`);
+      const place = `--${member} ${field}`;
+      if (!noNul(text)) throw new MappingError(`${place}: must not hold a NUL character`);
+      addSource(sources, field, { kind, text, place });
     }
-    if (!noNul(value)) throw new MappingError(`${flag} ${field}: must not hold a NUL character`);
-    return { field, value, place: `${flag} ${field}` };
-  };
-  for (const argument of map) {
-    const { field, value, place } = parts('--map', 'column', argument);
-    addSource(sources, field, { kind: 'column', column: value, place });
-  }
-  for (const argument of set) {
-    const { field, value, place } = parts('--set', 'constant', argument);
-    addSource(sources, field, { kind: 'constant', text: value, place });
   }
   return sources;
 }
@@ -188,15 +183,15 @@ async function readMappingFile(mapping: string | MappingContent): Promise<z.infe
 
 type EventOfFile = Pick<z.infer<typeof mappingFile>, 'map' | 'set' | 'expressions' | 'where'>;
 
+const kinds = { map: 'column', set: 'constant', expressions: 'expression' } as const;
+
 /** @param at says where in the file a member stands */
-function eventOf({ map, set, expressions, where }: EventOfFile, at: (member: string) => string): EventSpec {
+function eventOf({ where, ...event }: EventOfFile, at: (member: string) => string): EventSpec {
   const sources = new Map<EventField, FieldSource>();
-  for (const [field, column] of Object.entries(map))
-    addSource(sources, field, { kind: 'column', column, place: at(`map.${field}`) });
-  for (const [field, constant] of Object.entries(set))
-    addSource(sources, field, { kind: 'constant', text: constant, place: at(`set.${field}`) });
-  for (const [field, expression] of Object.entries(expressions))
-    addSource(sources, field, { kind: 'expression', expression, place: at(`expressions.${field}`) });
+  for (const member of ['map', 'set', 'expressions'] as const) {
+    for (const [field, text] of Object.entries(event[member]))
+      addSource(sources, field, { kind: kinds[member], text, place: at(`${member}.${field}`) });
+  }
   return { sources, ...(where !== undefined && { where: whereOf(where, at('where')) }) };
 }
 

@@ -41,11 +41,10 @@ async function validEvent(
   signal: AbortSignal | undefined,
 ): Promise<ValidEvent> {
   const expressions = new Map<EventField, CheckedExpression>();
-  for (const [field, source] of event.sources) {
+  for (const [field, { kind, text, place }] of event.sources) {
     signal?.throwIfAborted();
-    if (source.kind === 'constant') await checkConstant(store, spec, field, source.text, source.place);
-    if (source.kind === 'expression')
-      expressions.set(field, await checkExpression(store, source.expression, source.place));
+    if (kind === 'constant') await checkConstant(store, spec, field, text, place);
+    if (kind === 'expression') expressions.set(field, await checkExpression(store, text, place));
   }
   signal?.throwIfAborted();
   const { where } = event;

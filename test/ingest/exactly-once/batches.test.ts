@@ -248,7 +248,7 @@ describe('of small files that are stored together one that ClickHouse refuses fa
     const sql = `if(throwIf(${campaign} = '1') = 0, ${campaign}, '')`;
     const mapping: ValidMapping = {
       ...defaultMapping,
-      sources: new Map([['campaign_id', { kind: 'expression', expression: sql, place: 'for a test' }]]),
+      sources: new Map([['campaign_id', { kind: 'expression', text: sql, place: 'for a test' }]]),
       expressions: new Map([
         ['campaign_id', { sql, text: 'toNullable(result)', columns: ['campaign_id'], numbers: [] }],
       ]),

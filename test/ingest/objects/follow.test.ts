@@ -142,7 +142,7 @@ test('a file at which ClickHouse fails keeps no other out', async () => {
   const sql = 'throwIf(1)';
   const failing: ValidMapping = {
     ...defaultMapping,
-    sources: new Map([['campaign_id', { kind: 'expression', expression: sql, place: 'for a test' }]]),
+    sources: new Map([['campaign_id', { kind: 'expression', text: sql, place: 'for a test' }]]),
     expressions: new Map([['campaign_id', { sql, text: 'toString(result)', columns: [], numbers: [] }]]),
   };
   const paths = [
