@@ -1,3 +1,5 @@
+import { dimensionOf } from '../../catalog/breakdowns.ts';
+import { catalog } from '../../catalog/catalog.ts';
 import { countFields, type EventField, eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
 import { hint, optionHint } from '../input/option-hint.ts';
@@ -109,22 +111,6 @@ function namedByChance(valid: ValidMapping, names: readonly string[]): EventFiel
   return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));
 }
 
-/** Whose each amount is. */
-const sides = [
-  {
-    money: 'spend',
-    account: 'advertiser_id',
-    entity: 'campaign_id',
-    other: 'what a publisher earns (revenue)',
-  },
-  {
-    money: 'revenue',
-    account: 'publisher_id',
-    entity: 'ad_unit_id',
-    other: 'what an advertiser pays (spend)',
-  },
-] as const;
-
 /** Money that a mapping reads without the account that it is of. */
 function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] {
   const events = valid.events ?? [valid];
@@ -135,11 +121,11 @@ function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] 
     });
   const isNamed = (field: EventField) =>
     names.includes(field) && !events.every(({ sources }) => sources.has(field));
-  return sides
-    .filter(({ money, account }) => says(money) && !says(account) && !isNamed(account))
+  return Object.values(catalog.families)
+    .filter(({ money, owner }) => says(money) && !says(owner) && !isNamed(owner))
     .map(
-      ({ money, account, entity, other }) =>
-        `${money} is read and no ${account}, so no report shows it. Is it ${other}? If not, say whose it is: ${account} and ${entity}`,
+      ({ money, owner, entity }) =>
+        `${money} is read and no ${owner}, so no report shows it. Is it the money of the other side? If not, say whose it is: ${owner} and ${dimensionOf(catalog, entity).key}`,
     );
 }
 
