@@ -5,13 +5,15 @@ import { InputError } from '../input/input-error.ts';
 /** Of Avro's specification, what decides how a column is read. */
 type AvroType = string | AvroType[] | AvroObject;
 
-interface AvroObject {
+const plainMembers = z.object({
+  logicalType: z.string().optional(),
+  name: z.string().optional(),
+  namespace: z.string().optional(),
+  precision: z.number().optional(),
+  scale: z.number().optional(),
+});
+interface AvroObject extends z.infer<typeof plainMembers> {
   readonly type: AvroType;
-  readonly logicalType?: string | undefined;
-  readonly name?: string | undefined;
-  readonly namespace?: string | undefined;
-  readonly precision?: number | undefined;
-  readonly scale?: number | undefined;
   readonly fields?: { readonly name: string; readonly type: AvroType }[] | undefined;
 }
 
@@ -19,13 +21,8 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
   z.union([
     z.string(),
     z.array(avroType),
-    z.object({
+    plainMembers.extend({
       type: avroType,
-      logicalType: z.string().optional(),
-      name: z.string().optional(),
-      namespace: z.string().optional(),
-      precision: z.number().optional(),
-      scale: z.number().optional(),
       fields: z.array(z.object({ name: z.string(), type: avroType })).optional(),
     }),
   ]),

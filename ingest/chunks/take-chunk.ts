@@ -2,7 +2,7 @@ import type { Hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputChanged } from '../input/input-error.ts';
-import { isLineEnd } from './count-records.ts';
+import { type Counted, isLineEnd } from './count-records.ts';
 import type { LineReader } from './line-reader.ts';
 
 /** Records that follow each other. */
@@ -13,7 +13,7 @@ export interface Piece {
 }
 
 /** The lines of a chunk, without the header and without a line end at the end. */
-export interface TakenChunk {
+export interface TakenChunk extends Omit<Counted, 'lines'> {
   /** sha256 of the text up to its end, hex; the same however it is read. */
   readonly content: string;
   /** Line of the file that it begins with, from 1. */
@@ -23,12 +23,6 @@ export interface TakenChunk {
   /** Where it begins in the text, from 0. */
   readonly firstByte: number;
   readonly bytes: number;
-  /** Records; blank lines do not count. */
-  readonly rows: number;
-  /** Some record holds line ends. */
-  readonly multiLine: boolean;
-  /** See `Counted`. */
-  readonly plainCells: boolean;
   /** All its bytes, if they are held in memory. */
   readonly held: Buffer | undefined;
   /** All of it in pieces of whole records. Each call begins anew. @throws {InputError} if the file has changed */

@@ -26,11 +26,8 @@ export interface SchemaColumn {
   readonly called: string;
 }
 
-/**
- * How the columns of a schema that a mapping names are read.
- * @throws {InputError} for one that holds no plain values, or that there are two of
- */
-export function readColumns(file: string, schema: readonly SchemaColumn[], mapping: Mapping): TypedColumn[] {
+/** How the columns of a schema that a mapping names are read. */
+function readColumns(file: string, schema: readonly SchemaColumn[], mapping: Mapping): TypedColumn[] {
   const columns = mapping.columns.flatMap((name) => {
     const [column, other] = schema.filter((each) => each.name === name);
     if (!column) return [];
@@ -46,13 +43,17 @@ export function readColumns(file: string, schema: readonly SchemaColumn[], mappi
   throw new InputError(`${file}: no field is read from any of its columns${optionHint('map', 'names one')}`);
 }
 
-/** Formats with a schema: values of the file's own types, and text of every other. Parameter: `firstLine`. */
+/**
+ * Formats with a schema: values of the file's own types, and text of every other. Parameter: `firstLine`.
+ * @throws {InputError} for a column that is read and holds no plain values, or that there are two of
+ */
 export function typedColumns(
   format: 'Parquet' | 'Avro',
-  columns: readonly TypedColumn[],
+  file: string,
+  schema: readonly SchemaColumn[],
   mapping: Mapping,
 ): RecordSource {
-  const used = columns.filter(({ name }) => mapping.columns.includes(name));
+  const used = readColumns(file, schema, mapping);
   // An alias that is called like a column of the file would be taken for it.
   let prefix = 'p_';
   while (used.some(({ name }) => name.startsWith(prefix))) prefix += '_';

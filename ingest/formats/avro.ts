@@ -2,7 +2,7 @@ import { type AvroBlock, AvroFile } from '../avro/file.ts';
 import { avroFields } from '../avro/schema.ts';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { KnownChunk, OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
-import { readColumns, typedColumns } from '../event/typed-columns.ts';
+import { typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
 import type { Format } from './format.ts';
 
@@ -32,7 +32,7 @@ async function open(
     const { header, schema } = opened;
     const fields = avroFields(input.name, schema);
     const mapping = reading.mappingOf(fields.map(({ name }) => name));
-    const source = typedColumns('Avro', readColumns(input.name, fields, mapping), mapping);
+    const source = typedColumns('Avro', input.name, fields, mapping);
     const chain = new ChunkChain(reading, header);
     const headOf = ({ bytes }: AvroBlock) => chain.head(bytes.subarray(0, headBytes));
     /** Blocks that were read and belong to no chunk yet. */

@@ -1,7 +1,7 @@
 import type { Hash } from 'node:crypto';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
-import { readColumns, typedColumns } from '../event/typed-columns.ts';
+import { typedColumns } from '../event/typed-columns.ts';
 import type { Input } from '../input/input.ts';
 import { fileError, InputChanged } from '../input/input-error.ts';
 import { parquetColumns } from '../parquet/columns.ts';
@@ -26,7 +26,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
   const opened = await openParquet(input);
   const schema = parquetColumns(file, opened.metadata);
   const mapping = reading.mappingOf(schema.map(({ name }) => name));
-  const source = typedColumns('Parquet', readColumns(file, schema, mapping), mapping);
+  const source = typedColumns('Parquet', file, schema, mapping);
   const chain = new ChunkChain(reading, Buffer.alloc(0));
   onBytes(bytesOutside(opened));
   return {

@@ -17,7 +17,13 @@ interface MappingContent {
   readonly content: string;
 }
 
-export interface MappingFlags {
+/** Options of text, which a flag and a member of the file give alike. */
+type TextOption = 'timezone' | 'encoding' | 'dates' | 'delimiter' | 'records';
+type OtherOption = 'escapes' | 'header' | 'skipLines' | 'ignoreUnknown' | 'roundMoney';
+
+export interface MappingFlags
+  extends Partial<Record<TextOption, string>>,
+    Partial<Pick<MappingSpec, OtherOption>> {
   /** Each `field=column`. */
   readonly map?: readonly string[];
   /** Each `field=constant`. */
@@ -26,17 +32,6 @@ export interface MappingFlags {
   readonly where?: string;
   /** Path of a mapping file, or what would be in one. */
   readonly mapping?: string | MappingContent;
-  readonly timezone?: string;
-  readonly encoding?: string;
-  readonly dates?: string;
-  readonly delimiter?: string;
-  readonly escapes?: boolean;
-  readonly header?: boolean;
-  readonly skipLines?: number;
-  /** Path of an array of records in a JSON file: `data` or `report.rows`. */
-  readonly records?: string;
-  readonly ignoreUnknown?: boolean;
-  readonly roundMoney?: boolean;
 }
 
 const noNul = (text: string) => !text.includes('\0');
@@ -103,10 +98,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     };
   });
   /** What the flag of that name says, or else the file. */
-  const said = <T>(
-    option: 'timezone' | 'encoding' | 'dates' | 'delimiter' | 'records',
-    checked: (given: string, place: string) => T,
-  ): T | undefined => {
+  const said = <T>(option: TextOption, checked: (given: string, place: string) => T): T | undefined => {
     const [flag, member] = [flags[option], file[option]];
     if (flag !== undefined) return checked(flag, `--${option}`);
     return member === undefined ? undefined : checked(member, at(option));

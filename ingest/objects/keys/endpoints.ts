@@ -114,7 +114,13 @@ interface GivenKeys {
 }
 
 function keysIn(what: string, read: () => GivenKeys): Keys {
-  const { AccessKeyId, SecretAccessKey, Token, Expiration } = givenBy(read);
+  let given: GivenKeys = {};
+  try {
+    given = read();
+  } catch {
+    // What a parser says of an answer would show some of it.
+  }
+  const { AccessKeyId, SecretAccessKey, Token, Expiration } = given;
   if (!AccessKeyId || !SecretAccessKey) throw new Error(`${what} gives no keys`);
   const expiresAt = Date.parse(Expiration ?? '');
   return {
@@ -123,13 +129,4 @@ function keysIn(what: string, read: () => GivenKeys): Keys {
     ...(Token && { sessionToken: Token }),
     ...(!Number.isNaN(expiresAt) && { expiresAt }),
   };
-}
-
-/** What a parser says of an answer would show some of it. */
-function givenBy(read: () => GivenKeys): GivenKeys {
-  try {
-    return read();
-  } catch {
-    return {};
-  }
 }
