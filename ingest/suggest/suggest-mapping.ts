@@ -295,7 +295,8 @@ class Draft {
 
   /** Reads what columns are called. */
   readNamed(fields: FieldsByName): void {
-    const candidates = new Map<EventField, string[]>();
+    const sure = new Map<EventField, string[]>();
+    const doubtful = new Map<EventField, string[]>();
     const whole = new Map(this.#columns.map((column) => [column, meantBy(fields, column)]));
     const known = new Set([...whole.values()].flat());
     for (const column of this.#columns) {
@@ -305,16 +306,17 @@ class Draft {
         ? meantBy(fields, column.slice(column.lastIndexOf('.') + 1))
         : [];
       const meant = own.length > 0 ? own : inner.filter((field) => !known.has(field));
-      if (meant.length === 1)
-        for (const field of meant) candidates.set(field, [...(candidates.get(field) ?? []), column]);
-      else
-        for (const field of meant)
-          this.fillIn[field] =
-            `${column} may be ${meant.join(' or ')}: ${this.#way(field, [column])}, or take this line out`;
+      const found = meant.length === 1 ? sure : doubtful;
+      for (const field of meant) found.set(field, [...(found.get(field) ?? []), column]);
     }
-    this.#times = candidates.get('event_time') ?? [];
-    for (const [field, found] of candidates)
-      if (field !== 'event_time' && !this.#has(field)) this.#readOneOf(field, found);
+    this.#times = sure.get('event_time') ?? [];
+    for (const [field, found] of sure) if (field !== 'event_time') this.#readOneOf(field, found);
+    for (const [field, found] of doubtful) if (!sure.has(field)) this.#ask(field, found);
+  }
+
+  #ask(field: EventField, columns: readonly string[]): void {
+    this.fillIn[field] =
+      `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
   }
 
   #readOneOf(field: EventField, found: readonly string[]): void {
@@ -423,9 +425,7 @@ class Draft {
     );
     for (const [field, words] of counts) {
       const columns = this.#numbers(words).filter((column) => !noSum.test(column) && !holdsIds(column));
-      if (columns.length > 0)
-        this.fillIn[field] =
-          `${columns.join(' or ')} may be ${field}: ${this.#way(field, columns)}, or take this line out`;
+      if (columns.length > 0) this.#ask(field, columns);
     }
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.fillIn.impressions =

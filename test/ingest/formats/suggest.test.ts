@@ -75,6 +75,17 @@ describe('a file of no known platform', () => {
         ignore_unknown: true,
       },
     ],
+    'an amount that is spend beside one that may be either': [
+      'both.csv',
+      'Date,Campaign ID,Clicks,Cost,Revenue (USD),Revenue (EUR)\n2026-03-01,c1,5,1.5,2.5,2.2\n',
+      {
+        fill_in: {
+          ...account,
+          revenue: 'Revenue (USD) or Revenue (EUR) may be revenue: --map revenue=…, or take this line out',
+        },
+        map: { event_time: 'Date', campaign_id: 'Campaign ID', referrals: 'Clicks', spend: 'Cost' },
+      },
+    ],
     'days with points, decimal commas, a row of totals': [
       'sheet.csv',
       'Export\n\nTag;Campaign ID;Impr.;Clicks;Cost\n01.09.2026;7;1204;3;28,97\n02.09.2026;7;12;1;1.204,50\nSumme;;1216;4;1.233,47\n',
