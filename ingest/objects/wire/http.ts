@@ -50,17 +50,8 @@ function failureOf(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason;
   if (!(error instanceof Error) || error instanceof ConnectionFailed) return error;
   const code = 'code' in error ? String(error.code) : '';
-  return new ConnectionFailed(reasons[code] ?? `the connection failed${code && ` (${code})`}`, {
-    cause: error,
-  });
+  return new ConnectionFailed(`the connection failed${code && ` (${code})`}`, { cause: error });
 }
-
-const reasons: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'it refuses connections',
-  ECONNRESET: 'the connection broke',
-  ENOTFOUND: 'its address is not known',
-  EAI_AGAIN: 'its address cannot be looked up',
-};
 
 /** What an answer has, as it comes. @throws {ConnectionFailed}, or the reason of the signal */
 export async function* bodyOf(answer: IncomingMessage, signal?: AbortSignal): AsyncGenerator<Buffer> {
