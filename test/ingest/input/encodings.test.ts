@@ -51,7 +51,7 @@ describe('text that is not Unicode', () => {
     expect((await creatives(array, { encoding }, 'json')).events).toEqual([['ö'], ['ü']]);
   });
 
-  test('bytes that are none of the encoding fail, and a wrong name is refused with those there are', async () => {
+  test('bytes that are none of the encoding fail, and a wrong name is refused with some that there are', async () => {
     const broken = Buffer.concat([
       Buffer.from(`${header}2026-09-01,`),
       Buffer.from([0x83]),
@@ -59,7 +59,7 @@ describe('text that is not Unicode', () => {
     ]);
     await expect(creatives(broken, { encoding: 'shift_jis' })).rejects.toThrow('SHIFT_JIS text is damaged');
     expect(await refusal({ encoding: 'windows1259' })).toMatch(
-      /^--encoding: windows1259 is no encoding; there are utf-8, .*windows-1252.*shift_jis/,
+      /^--encoding: windows1259 is no encoding that browsers know, such as utf-8, .*windows-1252.*shift_jis/,
     );
   });
 
