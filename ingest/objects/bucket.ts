@@ -125,29 +125,22 @@ export class Bucket {
     signal: AbortSignal | undefined,
   ): Promise<IncomingMessage> {
     for (let again = false; ; again = true) {
-      const answer = await this.#send(method, url(), headers, signal);
+      const at = url();
+      const answer = await send(method, at, await this.#service.headers(method, at, headers), signal);
       if (succeeded(answer)) return answer;
       const refusal = refusalOf(answer, await textOfBody(answer, signal, longestRefusal));
       // An answer to HEAD has no text that says why.
-      const { code } = method === 'HEAD' ? await this.#reason(url(), refusal, signal) : refusal;
+      const { code } = method === 'HEAD' ? await this.#reason(at, refusal, signal) : refusal;
       if (again || !(await this.#service.mayPassNow({ ...refusal, code }))) {
         throw this.#failure({ ...refusal, code }, answer);
       }
     }
   }
 
-  async #send(
-    method: 'GET' | 'HEAD',
-    url: URL,
-    headers: Readonly<Record<string, string>>,
-    signal?: AbortSignal,
-  ) {
-    return send(method, url, await this.#service.headers(method, url, headers), signal);
-  }
-
   async #reason(url: URL, refusal: Refusal, signal: AbortSignal | undefined): Promise<Refusal> {
     if (refusal.code !== '') return refusal;
-    const answer = await this.#send('GET', url, { range: 'bytes=0-0' }, signal);
+    const headers = await this.#service.headers('GET', url, { range: 'bytes=0-0' });
+    const answer = await send('GET', url, headers, signal);
     if (!succeeded(answer)) return refusalOf(answer, await textOfBody(answer, signal, longestRefusal));
     answer.destroy();
     return refusal;

@@ -65,22 +65,14 @@ function writingOf(text: string): Writing | undefined {
   return undefined;
 }
 
-interface Numbered {
-  readonly pattern: RegExp;
-  readonly shape: (column: string) => Shape;
-}
-
 /** Times and days as one number. Those since 1970 begin with 1 until 2033. */
-const numbered: readonly Numbered[] = [
-  { pattern: /^1\d{9}(\.\d+)?$|^1\d{12}$/, shape: () => ({ reason: 'seconds or milliseconds since 1970' }) },
-  {
-    pattern: /^1\d{15}$|^1\d{18}$/,
-    shape: (column) => ({
-      expression: `left({${column}}, 13)`,
-      reason: 'millionths or billionths of seconds since 1970',
-    }),
-  },
-  { pattern: /^[34]\d{4}(\.\d+)?$/, shape: () => ({ dates: 'excel', reason: 'serial dates of a sheet' }) },
+const numbered: readonly (readonly [pattern: RegExp, shape: (column: string) => Shape])[] = [
+  [/^1\d{9}(\.\d+)?$|^1\d{12}$/, () => ({ reason: 'seconds or milliseconds since 1970' })],
+  [
+    /^1\d{15}$|^1\d{18}$/,
+    (column) => ({ expression: `left({${column}}, 13)`, reason: 'millionths or billionths of seconds' }),
+  ],
+  [/^[34]\d{4}(\.\d+)?$/, () => ({ dates: 'excel', reason: 'serial dates of a sheet' })],
 ];
 
 /** Values that one shape reads, and that shape. */
@@ -101,7 +93,7 @@ function readingsOf(column: string, values: readonly string[]): Reading[] {
     written.set(key, group);
   }
   return [
-    ...numbered.map(({ pattern, shape }) => ({
+    ...numbered.map(([pattern, shape]) => ({
       values: values.filter((value) => pattern.test(value)),
       shape: () => shape(column),
     })),
