@@ -30,7 +30,7 @@ export async function cutCsv(
   store: Store,
   folder: string,
   content: string | Buffer,
-  { delimiter = ',', chunkBytes = 1 << 20, pieceBytes = 1 << 20 } = {},
+  { delimiter = ',', chunkBytes = 1 << 20 } = {},
 ): Promise<CutFile> {
   const file = join(folder, 'cells.csv');
   await writeFile(file, content);
@@ -39,7 +39,7 @@ export async function cutCsv(
   });
   const { chunks, close } = await csv.open(new LocalFile(file), {
     reading: { ...plainReading(file), delimiter, header: false, mappingOf: sameNames },
-    ...{ chunkBytes, pieceBytes },
+    chunkBytes,
     onBytes: () => {},
   });
   let counted = 0;

@@ -72,7 +72,7 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
     const content = (name: keyof Written) =>
       `x\n${written.map((each, n) => `${each[name].replace(/\r+$/, '')}${lineEnds[n]}`).join('')}`;
     const expected = oracle(content('forOracle'), delimiter);
-    for (const sizes of [{}, { chunkBytes: 300 }, { pieceBytes: 300 }]) {
+    for (const sizes of [{}, { chunkBytes: 300 }]) {
       const found = await cutCsv(db.store, folder, content('record'), { delimiter, ...sizes });
       expect(found.counted).toBe(expected.length);
       expect(found.records.map(({ cells }) => cells)).toEqual(expected);
@@ -80,10 +80,9 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
   },
 );
 
-test('one cell with a delimiter, in any piece of a chunk, has the quotes of all looked at; without it none are', async () => {
+test('one cell with a delimiter, anywhere in a chunk, has the quotes of all looked at; without it none are', async () => {
   const plain = Array.from({ length: 60 }, (_, n) => `"a-${n}",${n},"b"`);
-  const cut = (lines: readonly string[]) =>
-    cutCsv(db.store, folder, `${lines.join('\n')}\n`, { pieceBytes: 100 });
+  const cut = (lines: readonly string[]) => cutCsv(db.store, folder, `${lines.join('\n')}\n`);
   const { records, selects } = await cut(plain);
   expect(records.map(({ cells }) => cells)).toEqual(plain.map((_, n) => [`a-${n}`, `${n}`, 'b']));
   expect(selects).toHaveLength(1);
@@ -100,7 +99,7 @@ test('one cell with a delimiter, in any piece of a chunk, has the quotes of all 
 
 test('a record keeps the number of its line behind cells with line ends and blank lines', async () => {
   const content = 'a,1\n\n"b\n\n",2\r\n\r\nc,3\n"d\r\n",4\n\n\ne,5';
-  for (const sizes of [{}, { chunkBytes: 8 }, { chunkBytes: 1 }, { pieceBytes: 8 }]) {
+  for (const sizes of [{}, { chunkBytes: 8 }, { chunkBytes: 1 }]) {
     const { records } = await cutCsv(db.store, folder, content, sizes);
     expect(records.map(({ line, cells }) => [line, cells[1]])).toEqual([
       [1, '1'],
@@ -177,11 +176,9 @@ test(`any text has the same records however it is cut (seed ${seed})`, async () 
   for (let round = 0; round < 10; round++) {
     const text = Array.from({ length: 1 + below(60) }, () => characters[below(characters.length)]).join('');
     const whole = await cutCsv(db.store, folder, `x\n${text}`);
-    for (const size of ['chunkBytes', 'pieceBytes']) {
-      const cut = await cutCsv(db.store, folder, `x\n${text}`, { [size]: 1 + below(40) });
-      expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
-      expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
-    }
+    const cut = await cutCsv(db.store, folder, `x\n${text}`, { chunkBytes: 1 + below(40) });
+    expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
+    expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
   }
 });
 
