@@ -139,13 +139,11 @@ function noValue(field: EventField): string {
 /** @throws {InputError} that names all columns which nothing reads */
 function requireKnown(file: string, unknown: readonly string[]): void {
   if (unknown.length === 0) return;
-  const [name] = unknown;
-  const what =
-    unknown.length === 1
-      ? `${name === '' ? 'a column without a name' : `column ${name}`} is not a field of an event`
-      : `columns ${unknown.map((each) => each || '(without a name)').join(', ')} are not fields of an event`;
+  const names = unknown.map((name) => name || '(without a name)').join(', ');
+  const one = unknown.length === 1;
+  const what = `${one ? 'column' : 'columns'} ${names} ${one ? 'is not a field' : 'are not fields'} of an event`;
   throw new InputError(
-    `${file}: ${what}${hint('--suggest', 'a mapping', 'tells what is meant')}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${unknown.length === 1 ? 'it' : 'them'} out`, true)}`,
+    `${file}: ${what}${hint('--suggest', 'a mapping', 'tells what is meant')}; there are ${eventFields.join(', ')}${optionHint('ignore_unknown', `leaves ${one ? 'it' : 'them'} out`, true)}`,
   );
 }
 

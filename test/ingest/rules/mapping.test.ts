@@ -35,7 +35,7 @@ describe('fields from columns and constants', () => {
     expect((await loadText({ map: [day], ignoreUnknown: true }, text, '1')).events).toEqual([[1]]);
     const nameless = text.replace(',CTR', ',');
     await expect(loadText({ map: [day] }, nameless, '1')).rejects.toThrow(
-      ': a column without a name is not a field of an event',
+      ': column (without a name) is not a field of an event',
     );
     await expect(loadText({ map: [day] }, text.replace(',CTR', ',CTR,'), '1')).rejects.toThrow(
       ': columns CTR, (without a name) are not fields of an event',
