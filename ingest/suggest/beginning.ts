@@ -146,6 +146,14 @@ function splitBy(text: string, delimiter: string): Split {
   const at = wide.findIndex(
     ({ cells }, n) =>
       namesColumns(cells) &&
+      // Days without a name are read by the number of their column.
+      !(
+        cells[0] === '' &&
+        dateShape(
+          '',
+          wide.slice(n + 1).map((each) => each.cells[0] ?? ''),
+        )
+      ) &&
       filled(cells) * 2 > Math.max(...names) &&
       wide.slice(0, n).every((before) => filled(before.cells) < filled(cells)),
   );
@@ -167,7 +175,13 @@ const namesOf = (cells: readonly string[]) => cells.slice(0, cells.findLastIndex
 
 function areNames(cells: readonly string[]): boolean {
   const names = namesOf(cells);
-  return names.length > 1 && names.every((name) => /\p{L}/u.test(name) && !dateShape('', [name]));
+  const words = names.filter((name) => /\p{L}/u.test(name));
+  return (
+    words.length > 1 &&
+    words.every((name) => !dateShape('', [name])) &&
+    // Numbers of rows may have no name, or a sign such as #.
+    names.every((name, n) => words.includes(name) || (name === '' ? n === 0 : !/\d/.test(name)))
+  );
 }
 
 const namesColumns = (cells: readonly string[]): boolean =>

@@ -315,6 +315,22 @@ describe('names and totals', () => {
     });
   });
 
+  test.each(['', '#', '№'])(
+    'numbers of rows whose column is called %j take nothing from the others',
+    async (name) => {
+      const text = table(`${name},Day,Clicks,%,Cost`, ['0,2026-09-01,5,3,0.5', '1,2026-09-02,6,3,0.5']);
+      expect(await suggested(text)).toMatchObject({
+        map: { event_time: 'Day', referrals: 'Clicks', spend: 'Cost' },
+      });
+      expect(await suggested(text)).not.toHaveProperty('where');
+    },
+  );
+
+  test('days in a column without a name are read by its number', async () => {
+    const text = table(',Clicks,Cost', ['2026-09-01,5,0.5', '2026-09-02,6,0.5']);
+    expect(await suggested(text)).toMatchObject({ header: false, map: { event_time: '1' } });
+  });
+
   test('a time is no name of a column', async () => {
     const log = table('2026-09-01T10:00:00Z,c1,click', ['2026-09-01T10:00:01Z,c2,view']);
     expect(await suggested(log)).toMatchObject({ header: false, map: { event_time: '1' } });
