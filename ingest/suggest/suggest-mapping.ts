@@ -333,11 +333,11 @@ class Draft {
     this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column, shape) } : shape);
   }
 
-  /** Amounts without any places may be in cents, or in millionths. */
+  /** Amounts without any places may be in cents, or in millionths, however few they are. */
   #unitQuestion(field: string, column: string, { expression, decimalComma }: NumberShape): Shape {
     if (expression !== undefined && !decimalComma) return {};
     const given = this.valuesOf(column).filter((value) => /[1-9]/.test(value));
-    if (given.length < 10 || !given.every((value) => /^-?\d+$/.test(value))) return {};
+    if (given.length === 0 || !given.every((value) => /^-?\d+$/.test(value))) return {};
     const asUnits = expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;
     const amount = expression === undefined ? `{${column}}` : `toDecimal64OrNull(${expression}, 6)`;
     return {

@@ -283,6 +283,7 @@ describe('numbers', () => {
     [['1.204', '3.100'], 'may be thousands or a fraction'],
     [['1.2K', '3.1M'], 'is no plain number'],
     [Array.from({ length: 10 }, (_, n) => `${n + 1}0000`), '{Cost} / 1000000 if they are millionths'],
+    [['6470280000', '0'], '{Cost} / 100 if they are cents'],
   ])('%j is asked for', async (costs, question) => {
     expect((await suggested(of(...costs))).fill_in).toMatchObject({
       spend: expect.stringContaining(question),
