@@ -240,7 +240,7 @@ const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
   conversions: /conv|order|purchase|install|leads?$|verkäufe|bestellung|vente|compra|vendite/i,
 };
 const moneyWords =
-  /amount|cost|earn|income|price|revenue|sales|spen[dt]|total|betrag|kosten|umsatz|coût|dépens|gasto|importe|montant|spesa/i;
+  /amount|cost|earn|income|price|revenu|sales|spen[dt]|total|ausgabe|ausgegeb|betrag|einnahme|kosten|umsatz|coût|dépens|gasto|gastad|importe|ingreso|inversi|montant|ricav|spesa|speso/i;
 /** Names of columns whose days are the first of several, in the same languages. */
 const ofSeveralDays =
   /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b/i;
@@ -250,7 +250,7 @@ const isCurrency = /^(?:[A-Z]{3}|[A-Z]{0,2}\p{Sc})$/u;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
-const noMoney = /cp[mcai]|per\b|rate(?!d)|rpm|average|avg|durchschn|type/i;
+const noMoney = /cp[mcai]|per\b|\p{L}\)? ?\/ ?\p{L}|rate(?!d)|rpm|average|avg|durchschn|type/iu;
 const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
 
 /** Whole cells that say that a record is a sum of others. */
@@ -423,14 +423,18 @@ class Draft {
     const counts = (Object.entries(countWords) as [EventField, RegExp][]).filter(
       ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
     );
+    const counted = new Set<string>();
     for (const [field, words] of counts) {
       const columns = this.#numbers(words).filter((column) => !noSum.test(column) && !holdsIds(column));
+      for (const column of columns) counted.add(column);
       if (columns.length > 0) this.#ask(field, columns);
     }
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
-    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column) && !holdsIds(column));
+    const amounts = this.#numbers(moneyWords).filter(
+      (column) => !noMoney.test(column) && !holdsIds(column) && !counted.has(column),
+    );
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}; or the same of revenue with --set spend=; or take this line out`;
     const { revenue } = this.sources;
