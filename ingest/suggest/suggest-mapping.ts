@@ -432,8 +432,13 @@ class Draft {
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
-    const amounts = this.#numbers(moneyWords).filter(
-      (column) => !noMoney.test(column) && !holdsIds(column) && !counted.has(column),
+    const hasCurrency = (column: string) => this.valuesOf(column).some((value) => /\p{Sc}/u.test(value));
+    const amounts = this.#numbers(/./).filter(
+      (column) =>
+        (moneyWords.test(column) || hasCurrency(column)) &&
+        !noMoney.test(column) &&
+        !holdsIds(column) &&
+        !counted.has(column),
     );
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}; or the same of revenue with --set spend=; or take this line out`;

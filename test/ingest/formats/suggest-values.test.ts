@@ -377,13 +377,17 @@ describe('names and totals', () => {
     ['Nombre total d’impressions;Total des revenus', 'Total des revenus'],
     ['Total de impresiones;Total de ingresos', 'Total de ingresos'],
     ['Impr.;Avg. cost;Cost / conv.;Importo speso', 'Importo speso'],
-  ])('an amount is asked for, and no count or cost of one is taken for it: %s', async (names, amount) => {
-    const cells = names.replaceAll(/[^;]+/g, '5,50');
-    const { fill_in } = await suggested(
-      table(`Day;Campaign ID;Clicks;${names}`, [`2026-09-01;c;7;${cells}`]),
-    );
-    expect(fill_in?.spend).toMatch(new RegExp(`^${amount} may be spend`));
-  });
+    ['Gösterim;Maliyet', 'Maliyet', '₺5,50'],
+  ])(
+    'an amount is asked for, and no count or cost of one is taken for it: %s',
+    async (names, amount, cell = '5,50') => {
+      const cells = names.replace(/[^;]+$/, cell).replaceAll(/[^;]+(?=;)/g, '5,50');
+      const { fill_in } = await suggested(
+        table(`Day;Campaign ID;Clicks;${names}`, [`2026-09-01;c;7;${cells}`]),
+      );
+      expect(fill_in?.spend).toMatch(new RegExp(`^${amount} may be spend`));
+    },
+  );
 
   test.each([
     ['day,publisher_id,creative_id,tag_id,clicks', ['publisher_id'], { ad_unit_id: 'tag_id ' }],
