@@ -372,6 +372,16 @@ describe('names and totals', () => {
     });
   });
 
+  test('totals of a Google Ads export whose first column is the day are left out, not rejected', async () => {
+    const figures = 'EUR,84,"1,204",6.98%,0.31,26.04,7.00';
+    const report = table('Campaign report\n"September 1, 2026 - September 2, 2026"', [
+      'Day,Campaign,Campaign ID,Device,Currency code,Clicks,Impr.,CTR,Avg. CPC,Cost,Conversions',
+      `2026-09-01,Brand,1,Computers,${figures}`,
+      `Total: Account,--,--,--,${figures}`,
+    ]);
+    expect(await loaded(report, 'impressions')).toMatchObject({ events: [[1204]], rejected: [] });
+  });
+
   test.each([
     ['Impressionen;Ausgaben', 'Ausgaben'],
     ['Nombre total d’impressions;Total des revenus', 'Total des revenus'],
