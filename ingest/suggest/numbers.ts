@@ -51,6 +51,10 @@ export function numberShape(
   const name = `{${column}}`;
   const parts = kind === 'money' ? partsOfUnit(column) : undefined;
   if (parts) return { expression: `${name} / ${parts.each}`, reason: parts.words };
+  if (severalUnits.test(column))
+    return {
+      question: `${column} may be in thousands or millions: as an expression, such as ${name} * 1000`,
+    };
   const given = values.filter((value) => /\d/.test(value));
   const found = given.flatMap((value) => {
     const [, before, digits = '', after] = number.exec(value) ?? [];
@@ -97,6 +101,9 @@ export function numberShape(
     text = text === name ? `round(${name})` : `round(toDecimal64OrNull(${text}, 6))`;
   return { ...(text !== name && { expression: text, reason: why }), ...(comma && { decimalComma: true }) };
 }
+
+/** Names of columns whose numbers are thousands or millions: `Impressions (000)`, `Cost (k EUR)`. */
+const severalUnits = /(?<![\d.,])000s?\b|thousand|million|\b(?:tsd|mio)\b|\(k\b/i;
 
 /** Money that is not in units, by the name of its column. */
 function partsOfUnit(column: string): { readonly each: number; readonly words: string } | undefined {

@@ -290,6 +290,17 @@ describe('numbers', () => {
     });
   });
 
+  test.each(['Impressions (000)', "Impr. ('000s)", 'Cost ($000)', 'Cost (k EUR)', 'Kosten (Tsd. €)'])(
+    'thousands are asked for and not read as ones: %s',
+    async (column) => {
+      const { fill_in, map, expressions } = await suggested(
+        table(`Day;Clicks;${column}`, ['2026-09-01;5;1.2']),
+      );
+      expect(Object.values(fill_in ?? {}).join()).toContain(`{${column}} * 1000`);
+      expect(JSON.stringify([map, expressions])).not.toContain(column);
+    },
+  );
+
   test('amounts in cents are named as such; prices of a thousand are no amounts', async () => {
     const mapping = await suggested(table('Day,Clicks,fee_cents_total,CPM price', ['2026-09-01,5,120,3']));
     expect(mapping.fill_in?.spend).toBe(
