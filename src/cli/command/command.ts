@@ -125,6 +125,9 @@ async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
 export const lackOf = (missing: readonly string[]): string =>
   `${missing.join(' and ')} cannot be reached: what is stored there is missing from this answer. Start ClickHouse there, then run the same command again`;
 
+/** Codes of connections that fail as TLS. */
+const ofTls = /^(?:EPROTO|ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
+
 /**
  * Runs a command's work on ClickHouse as it is, whatever state the database is in, or whether there is one.
  * @throws what the work throws; of a connection without a word of its own, with one that names ClickHouse
@@ -135,10 +138,17 @@ export async function withServer(work: (store: Store) => Promise<void>): Promise
   try {
     await work(store);
   } catch (cause) {
-    if (!(cause instanceof Error) || !isOfConnection(cause)) throw cause;
+    if (!(cause instanceof Error)) throw cause;
     // The address may hold a password.
     const { origin } = new URL(opened.address.url);
-    const reason = cause.message || ('code' in cause && cause.code);
+    const code = 'code' in cause ? String(cause.code) : '';
+    if (ofTls.test(code))
+      throw new Error(
+        `ClickHouse at ${origin} does not speak TLS that can be trusted (${code}): write http:// where it has none; NODE_EXTRA_CA_CERTS names the authority of its certificate`,
+        { cause },
+      );
+    if (!isOfConnection(cause)) throw cause;
+    const reason = cause.message || code;
     throw new Error(
       `ClickHouse at ${origin} does not answer, or broke off (${reason}): run the same command again once it answers`,
       { cause },
