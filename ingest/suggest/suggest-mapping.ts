@@ -440,8 +440,13 @@ class Draft {
         !holdsIds(column) &&
         !counted.has(column),
     );
+    const isSold = hasSite && !this.#has('advertiser_id') && !this.#has('campaign_id');
+    const [money, what, other] = isSold
+      ? (['revenue', 'revenue, or not', ','] as const)
+      : (['spend', 'spend, revenue or neither', '; or the same of revenue with --set spend=;'] as const);
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
-      this.fillIn.spend = `${amounts.join(' or ')} may be spend, revenue or neither: ${this.#way('spend', amounts)}; or the same of revenue with --set spend=; or take this line out`;
+      this.fillIn[money] =
+        `${amounts.join(' or ')} may be ${what}: ${this.#way(money, amounts)}${other} or take this line out`;
     const { revenue } = this.sources;
     if (revenue !== undefined && !this.#has('ad_unit_id')) {
       this.forget('revenue');

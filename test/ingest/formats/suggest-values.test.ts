@@ -410,6 +410,14 @@ describe('names and totals', () => {
     },
   );
 
+  test('amounts of ad units are asked for as revenue', async () => {
+    const text = table('Day,Ad Unit ID,Impressions,Est. Revenue', ['2026-09-01,u,7,5.5']);
+    expect((await suggested(text)).fill_in).toEqual({
+      revenue: 'Est. Revenue may be revenue, or not: --map revenue=…, or take this line out',
+      publisher_id: expect.any(String),
+    });
+  });
+
   test.each([
     ['day,publisher_id,creative_id,tag_id,clicks', ['publisher_id'], { ad_unit_id: 'tag_id ' }],
     [
