@@ -250,7 +250,8 @@ const isCurrency = /^(?:[A-Z]{3}|[A-Z]{0,2}\p{Sc})$/u;
 const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
-const noMoney = /cp[mcai]|per\b|\p{L}\)? ?\/ ?\p{L}|rate(?!d)|rpm|average|avg|durchschn|type/iu;
+const noMoney =
+  /^(?!.*(?:revenu|ingreso|umsatz)).*cp[mcai]|per\b|\p{L}\)? ?\/ ?\p{L}|rate(?!d)|rpm|average|avg|durchschn|type/iu;
 const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
 
 /** Whole cells that say that a record is a sum of others. */

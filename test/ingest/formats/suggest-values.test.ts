@@ -395,7 +395,7 @@ describe('names and totals', () => {
 
   test.each([
     ['Impressionen;Ausgaben', 'Ausgaben'],
-    ['Nombre total d’impressions;Total des revenus', 'Total des revenus'],
+    ['Nombre total d’impressions;CPM;Total des revenus CPM et CPC', 'Total des revenus CPM et CPC'],
     ['Total de impresiones;Total de ingresos', 'Total de ingresos'],
     ['Impr.;Avg. cost;Cost / conv.;Importo speso', 'Importo speso'],
     ['Gösterim;Maliyet', 'Maliyet', '₺5,50'],
