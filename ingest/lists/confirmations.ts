@@ -1,6 +1,6 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Store, select, storeTime } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { type ListReading, loadLookupList, lookupLists } from './lookup-lists.ts';
@@ -16,7 +16,7 @@ export async function isKnownAccount(store: Store, account: string): Promise<boo
 
 /**
  * Marks an account's revenue as confirmed for the days `from` to `to`. Returns how many days that is, and how many of
- * them were unconfirmed before.
+ * them this has made confirmed.
  */
 export async function confirmDays(
   store: Store,
@@ -24,10 +24,10 @@ export async function confirmDays(
   from: string,
   to: string,
 ): Promise<{ days: number; changed: number; running?: string }> {
-  const began = await storeTime(store);
   const { time, running } = await confirmationTime(store);
   const confirmedAt = "toDateTime64({time:String}, 6, 'UTC')";
   const inRange = 'account_id = {account:String} AND day BETWEEN {from:Date} AND {to:Date}';
+  const changed = await newlyConfirmedDays(store, time, inRange, { account, from, to });
   await store.command({
     query: `INSERT INTO confirmations (account_id, day, confirmed_at, ${newlyConfirmedColumns.join(', ')})
             SELECT {account:String} AS account_id, each AS day, ${confirmedAt},
@@ -38,7 +38,7 @@ export async function confirmDays(
   });
   await recordShownConfirmations(store, time);
   const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1;
-  return { days, changed: await newlyConfirmedDays(store, began, time), ...(running && { running }) };
+  return { days, changed: await changed(), ...(running && { running }) };
 }
 
 /** Marks the days of a list as confirmed, likewise. @throws {InputError} and confirms nothing when a line is faulty */
@@ -47,21 +47,34 @@ export async function confirmList(
   input: Input,
   reading?: ListReading,
 ): Promise<{ days: number; changed: number; running?: string }> {
-  const began = await storeTime(store);
   const { time, running } = await confirmationTime(store);
+  const changed = await newlyConfirmedDays(store, time);
   const days = await loadLookupList(store, lookupLists.confirmations, input, reading, time);
-  return { days, changed: await newlyConfirmedDays(store, began, time), ...(running && { running }) };
+  return { days, changed: await changed(), ...(running && { running }) };
 }
 
-/** How many days a confirmation of this time has made confirmed since it began. */
-async function newlyConfirmedDays(store: Store, began: string, time: string): Promise<number> {
-  const [row] = await select<{ days: number }>(
-    store,
-    `SELECT toFloat64(uniqExact(account_id, day)) AS days FROM confirmations AS c
-     WHERE c.confirmed_at = toDateTime64({time:String}, 6, 'UTC')
-       AND greatest(${newlyConfirmedColumns.join(', ')}) >= toDateTime64({began:String}, 6, 'UTC')`,
-    { began, time },
-  );
-  if (!row) throw new Error('ClickHouse did not count the confirmed days');
-  return row.days;
+/**
+ * What counts the days that a confirmation has made confirmed since now. While a load runs, several have the same time, and
+ * the clocks of two servers differ: so it goes by what the rows have.
+ * @param where SQL that says which accounts and days there can be
+ */
+async function newlyConfirmedDays(
+  store: Store,
+  time: string,
+  where = '1',
+  params: Readonly<Record<string, string>> = {},
+): Promise<() => Promise<number>> {
+  const madeAt = `greatest(${newlyConfirmedColumns.join(', ')})`;
+  const rows = `FROM confirmations AS c WHERE ${where}`;
+  const [last] = await select<{ at: string }>(store, `SELECT toString(max(${madeAt})) AS at ${rows}`, params);
+  return async () => {
+    const [row] = await select<{ days: number }>(
+      store,
+      `SELECT toFloat64(uniqExact(account_id, day)) AS days ${rows}
+         AND c.confirmed_at = toDateTime64({time:String}, 6, 'UTC') AND ${madeAt} > toDateTime64({last:String}, 6, 'UTC')`,
+      { ...params, time, last: last?.at },
+    );
+    if (!row) throw new Error('ClickHouse did not count the confirmed days');
+    return row.days;
+  };
 }

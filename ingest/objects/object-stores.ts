@@ -80,7 +80,7 @@ async function serviceOf(
 }
 
 /** @throws for what is no address, or has more than one */
-function endpointOf(text: string | undefined): URL | undefined {
+export function endpointOf(text: string | undefined): URL | undefined {
   if (text === undefined) return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isAddress =

@@ -27,7 +27,7 @@ const names = (name: Exclude<keyof typeof lookupLists, 'confirmations'>) => {
 
 const confirmed = z.strictObject({
   days: z.int(),
-  changed: z.int().describe('Of these days: so many had unconfirmed revenue, and have none now.'),
+  changed: z.int().describe('So many of these days were unconfirmed, and this has made them confirmed.'),
   running: z
     .string()
     .optional()

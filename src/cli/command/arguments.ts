@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { longestTimerSeconds } from '../../../clickhouse/timings.ts';
 import { delimiterNamed, noDelimiter } from '../../../ingest/formats/delimiter.ts';
 import { encodingNamed, noEncoding } from '../../../ingest/input/text.ts';
+import { endpointOf } from '../../../ingest/objects/object-stores.ts';
 
 /** Wrong usage that no single argument shows: ends the command with exit code 2. */
 export function usage(message: string): CommanderError {
@@ -72,6 +73,16 @@ export function pause(text: string): number {
   const ms = duration(text);
   if (ms <= longestTimerSeconds * 1_000) return ms;
   throw new InvalidArgumentError('Give 24d at most.');
+}
+
+/** The address of a store of objects. */
+export function endpoint(text: string): string {
+  try {
+    endpointOf(text);
+    return text;
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
 }
 
 /** Of an option that may be given several times. */

@@ -5,6 +5,7 @@ import {
   accountId,
   cellDelimiter,
   duration,
+  endpoint,
   eventDays,
   pause,
   rejectLimit,
@@ -23,7 +24,9 @@ export function addIngestCommands(program: Command, size: ChunkSize): void {
   const ingest = program.command('ingest').description('load events, names or confirmations');
   const places = 'files, folders, quoted patterns, s3://, gs:// or az:// addresses, or - for standard input';
   const endpointOption = () =>
-    new Option('--endpoint <url>', 'of the objects: a store other than that of the provider');
+    new Option('--endpoint <url>', 'of the objects: a store other than that of the provider').argParser(
+      endpoint,
+    );
   const followOption = () =>
     new Option('--follow <time>', 'go on looking for new files, this often: 60s, 5m').argParser(pause);
   const events = ingest

@@ -52,6 +52,22 @@ test('a confirmation says which load was running, and covers what had been loade
   await loading;
 });
 
+test('a confirmation does not count the days of another one beside the same load', async () => {
+  const [one, other] = [money(), money()];
+  await load(db.store, [...one.lines, ...other.lines]);
+  const sending = heldAt(db.store, /INSERT INTO incoming /);
+  const loading = load(sending.store, money().lines);
+  await sending.reached;
+  const held = heldAt(db.store, /INSERT INTO confirmations /);
+  const confirming = confirm(held.store, one.account);
+  await held.reached;
+  expect(await confirm(db.store, other.account)).toMatchObject({ days: 1, changed: 1 });
+  held.release();
+  expect(await confirming).toMatchObject({ days: 1, changed: 1 });
+  sending.release();
+  await loading;
+});
+
 test('days that a load makes unconfirmed meanwhile are not taken off those that a confirmation made confirmed', async () => {
   const { account, lines } = money();
   await load(db.store, lines);
