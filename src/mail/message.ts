@@ -3,7 +3,7 @@ import { name } from '../app/words/en.ts';
 import type { DateRange } from '../report/days.ts';
 import type { Mail } from '../schedules/mails.ts';
 import type { ReportFile, Summary } from './report-service.ts';
-import { figuresOf, type WordsOfLocale, wordsOf } from './words.ts';
+import { figuresOf, knownOf, type WordsOfLocale, wordsOf } from './words.ts';
 
 export interface Told {
   readonly mail: Mail;
@@ -134,7 +134,7 @@ export function questionOf(mail: Mail, agreeLink: string, unsubscribeLink: strin
 
 /** A document of these parts of HTML. */
 export function page(language: string, title: string, parts: readonly string[]): string {
-  return `<!doctype html><html lang="${escaped(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head><body style="font:14px/1.5 sans-serif;color:#222;background:#fff;margin:16px">${parts.join('\n')}</body></html>`;
+  return `<!doctype html><html lang="${escaped(knownOf(language))}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head><body style="font:14px/1.5 sans-serif;color:#222;background:#fff;margin:16px">${parts.join('\n')}</body></html>`;
 }
 
 export function escaped(text: string): string {

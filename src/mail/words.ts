@@ -15,7 +15,7 @@ const languages = {
 const wordOf = (words: Readonly<Record<string, string>>, id: string): string => words[id] ?? id;
 
 /** Some builds of Node.js know English alone: its points and commas beside other words would be misread. */
-const knownOf = (locale: string) => Intl.NumberFormat.supportedLocalesOf(locale)[0] ?? 'en';
+export const knownOf = (locale: string): string => Intl.NumberFormat.supportedLocalesOf(locale)[0] ?? 'en';
 
 /**
  * The words of mails and of columns, and how days and figures are written: those of the page.

@@ -2,6 +2,7 @@ import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
 import { expect, test, vi } from 'vitest';
 import { currencies } from '../../src/accounts/own-settings.ts';
+import { page } from '../../src/mail/message.ts';
 import { figuresOf, wordsOf } from '../../src/mail/words.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useMailServer } from '../support/mail-server.ts';
@@ -108,6 +109,7 @@ test('a mail is English throughout where Node.js knows no other language', () =>
     const { count, family } = wordsOf('de-AT');
     expect([count('12345'), family('campaigns')]).toEqual(['12,345', wordsOf('en').family('campaigns')]);
     expect(figuresOf('campaigns', 'de-AT').cell('impressions', '12345')).toBe('12,345');
+    expect(page('de-AT', '', [])).toContain('<html lang="en">');
   } finally {
     known.mockRestore();
   }
