@@ -11,7 +11,7 @@ import { commandHere } from '../config/version.ts';
 import type { Service } from '../http/service.ts';
 import { openLog, turnByTurn } from '../observe/log.ts';
 import type { Receiver } from '../receive/service.ts';
-import { config, line, print, quotedForShell, say, wasNew } from './command/command.ts';
+import { config, line, ofServer, print, quotedForShell, say, wasNew } from './command/command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
 /** `serve`, `demo` and `clickhouse`: they run until a signal. */
@@ -159,6 +159,8 @@ async function withOpenStore(
       else if (applied.length) say(`${store} was migrated: ${applied.join(', ')}`);
     }
     await work(opened, log);
+  } catch (error) {
+    throw ofServer(opened.address.url, error);
   } finally {
     await opened.close();
   }

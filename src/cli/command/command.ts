@@ -125,12 +125,34 @@ async function nameMissingShards(store: Store, cause: unknown): Promise<never> {
 export const lackOf = (missing: readonly string[]): string =>
   `${missing.join(' and ')} cannot be reached: what is stored there is missing from this answer. Start ClickHouse there, then run the same command again`;
 
-/** Codes of connections that fail as TLS. */
-const ofTls = /^(?:EPROTO|ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
+/** Codes of connections whose other side does not speak TLS, or not in a way that Node.js knows. */
+const noTls = /^(?:EPROTO$|ERR_SSL_)/;
+const ofCertificate = /^(?:ERR_TLS_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
+
+/** A failure of a connection to ClickHouse without a word of its own, with one that names ClickHouse; another as it is. */
+export function ofServer(url: string, cause: unknown): unknown {
+  if (!(cause instanceof Error)) return cause;
+  // The address may hold a password.
+  const server = `ClickHouse at ${new URL(url).origin}`;
+  const code = 'code' in cause ? String(cause.code) : '';
+  const [reason = code] = cause.message.split('\n', 1);
+  if (noTls.test(code))
+    return new Error(`${server} does not speak TLS (${code}): write http:// if it has none`, { cause });
+  if (ofCertificate.test(code)) {
+    const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
+    const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
+    return new Error(`the certificate of ${server} is not accepted (${reason})${advice}`, { cause });
+  }
+  if (!isOfConnection(cause)) return cause;
+  return new Error(
+    `${server} does not answer, or broke off (${reason || code}): run the same command again once it answers`,
+    { cause },
+  );
+}
 
 /**
  * Runs a command's work on ClickHouse as it is, whatever state the database is in, or whether there is one.
- * @throws what the work throws; of a connection without a word of its own, with one that names ClickHouse
+ * @throws what the work throws, see `ofServer`
  */
 export async function withServer(work: (store: Store) => Promise<void>): Promise<void> {
   const opened = await openStore(config());
@@ -138,21 +160,7 @@ export async function withServer(work: (store: Store) => Promise<void>): Promise
   try {
     await work(store);
   } catch (cause) {
-    if (!(cause instanceof Error)) throw cause;
-    // The address may hold a password.
-    const { origin } = new URL(opened.address.url);
-    const code = 'code' in cause ? String(cause.code) : '';
-    if (ofTls.test(code))
-      throw new Error(
-        `ClickHouse at ${origin} does not speak TLS that can be trusted (${code}): write http:// where it has none; NODE_EXTRA_CA_CERTS names the authority of its certificate`,
-        { cause },
-      );
-    if (!isOfConnection(cause)) throw cause;
-    const reason = cause.message || code;
-    throw new Error(
-      `ClickHouse at ${origin} does not answer, or broke off (${reason}): run the same command again once it answers`,
-      { cause },
-    );
+    throw ofServer(opened.address.url, cause);
   } finally {
     await store.close();
     await opened.close();

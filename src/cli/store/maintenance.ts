@@ -12,6 +12,7 @@ import { day, requireRange } from '../command/arguments.ts';
 import {
   config,
   counted,
+  ofServer,
   print,
   say,
   untilReportsShowIt,
@@ -116,9 +117,12 @@ async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Prom
   let applied: string[] = [];
   if (url) {
     const address = { url, user, password, database };
-    applied = cluster
-      ? await migrateCluster(address, cluster, reportTimezone, options)
-      : await migrate(address, reportTimezone, options);
+    const migrating = cluster
+      ? migrateCluster(address, cluster, reportTimezone, options)
+      : migrate(address, reportTimezone, options);
+    applied = await migrating.catch((error: unknown) => {
+      throw ofServer(url, error);
+    });
   } else {
     await withServer(async ({ address }) => {
       applied = await migrateEmbedded(dataDir, address, reportTimezone);
