@@ -103,7 +103,7 @@ const environment = z.object({
     'is not a time: a whole number of milliseconds from 0 to 60000',
     0,
     60_000,
-  ).default(100),
+  ).default(50),
   REPORT_TIMEOUT_SECONDS: timeout.default(300),
   SEND_TIMEOUT_SECONDS: timeout.default(60),
   ALERT_NO_EVENTS_HOURS: period('hours', 87_600).default(26),
