@@ -69,7 +69,8 @@ function columnsOf(file: string, { header }: FileReading, cells: readonly string
 
 /** @throws {InputError} for a name that two columns have */
 export function requireNamedOnce(file: string, names: readonly string[]): void {
-  const twice = names.find((name, n) => name !== '' && names.indexOf(name) !== n);
+  const seen = new Set<string>();
+  const twice = names.find((name) => name !== '' && seen.size === seen.add(name).size);
   if (twice === undefined) return;
   const advice = hint('--no-header', '"header": false in a mapping', 'reads the first line as a record');
   throw new InputError(`${file}: column ${twice} appears twice${advice}`);

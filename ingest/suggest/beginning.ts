@@ -38,7 +38,15 @@ const mostDepth = 100;
  */
 export async function readBeginning(
   input: Input,
-  { format: forced, encoding }: Pick<TextReading, 'encoding'> & { readonly format?: FormatName | undefined },
+  {
+    format: forced,
+    encoding,
+    header = true,
+  }: Pick<TextReading, 'encoding'> & {
+    readonly format?: FormatName | undefined;
+    /** Whether a line may name the columns. */
+    readonly header?: boolean | undefined;
+  },
 ): Promise<Beginning> {
   const format = formatOf(input, forced);
   if (!format.text)
@@ -47,7 +55,8 @@ export async function readBeginning(
   const text = await headOf(input, { encoding });
   if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);
   const own = format.text.delimiter;
-  const found = own === undefined ? await jsonOf(input, text, { encoding }) : tableOf(input, text, own);
+  const found =
+    own === undefined ? await jsonOf(input, text, { encoding }) : tableOf(input, text, own, header);
   return { ...found, layout: { ...(encoding !== undefined && { encoding }), ...found.layout } };
 }
 
@@ -68,18 +77,19 @@ async function headOf(input: Input, reading: TextReading): Promise<string> {
 }
 
 /** @param own what stands between the cells of that format */
-function tableOf(input: Input, text: string, own: string): Beginning {
+function tableOf(input: Input, text: string, own: string, mayHaveHeader: boolean): Beginning {
   const lines = text.split('\n').map((line) => line.replace(/(?<!\r)\r+$/, ''));
   const readings = [own, ',', ';', '\t', '|'].map((delimiter) => ({
     delimiter,
     ...splitBy(text, delimiter),
+    ...(!mayHaveHeader && { header: undefined }),
   }));
   // Of two that cut most lines alike, names of columns tell more than some cells; many more cells tell more than names.
   const evidence = ({ weight, header }: Split) => weight * (header === undefined ? 1 : 4);
   const { delimiter, records, width, header } = readings.reduce((best, each) =>
     evidence(each) > evidence(best) ? each : best,
   );
-  const titles = header === undefined ? records.slice(0, mostTitles) : [];
+  const titles = mayHaveHeader && header === undefined ? records.slice(0, mostTitles) : [];
   for (const { cells } of titles)
     if (cells.length === width && areNames(cells)) requireNamedOnce(input.name, cells);
   const begin = header ?? 0;
@@ -146,13 +156,15 @@ function splitBy(text: string, delimiter: string): Split {
   const at = wide.findIndex(
     ({ cells }, n) =>
       namesColumns(cells) &&
-      // Days without a name are read by the number of their column.
+      // A first column without a name holds numbers of rows: names of groups have others below them, and days are read by the
+      // number of their column.
       !(
         cells[0] === '' &&
-        dateShape(
-          '',
-          wide.slice(n + 1).map((each) => each.cells[0] ?? ''),
-        )
+        (names.filter((count) => count >= filled(cells)).length > 1 ||
+          dateShape(
+            '',
+            wide.slice(n + 1).map((each) => each.cells[0] ?? ''),
+          ))
       ) &&
       filled(cells) * 2 > Math.max(...names) &&
       wide.slice(0, n).every((before) => filled(before.cells) < filled(cells)),
@@ -175,12 +187,14 @@ const namesOf = (cells: readonly string[]) => cells.slice(0, cells.findLastIndex
 
 function areNames(cells: readonly string[]): boolean {
   const names = namesOf(cells);
-  const words = names.filter((name) => /\p{L}/u.test(name));
+  const isWord = (name: string) => /\p{L}/u.test(name);
   return (
-    words.length > 1 &&
-    words.every((name) => !dateShape('', [name])) &&
-    // Numbers of rows may have no name, or a sign such as #.
-    names.every((name, n) => words.includes(name) || (name === '' ? n === 0 : !/\d/.test(name)))
+    names.filter(isWord).length > 1 &&
+    names.every((name, n) => {
+      if (isWord(name)) return !dateShape('', [name]);
+      // Numbers of rows may have no name, or a sign such as #.
+      return name === '' ? n === 0 : !/\d/.test(name);
+    })
   );
 }
 

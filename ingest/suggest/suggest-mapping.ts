@@ -49,7 +49,7 @@ export function suggestMapping(
     ...(delimiter === undefined
       ? []
       : [`delimiter: most lines have as many cells between ${JSON.stringify(delimiter)}`]),
-    ...(header === undefined ? [] : ['header: no line names each column once, so they are called 1, 2, …']),
+    ...(header === undefined ? [] : ['header: no line names the columns, so they are called 1, 2, …']),
     ...(records === undefined ? [] : [`records: the array of records is in ${records}`]),
     ...(encoding === undefined ? [] : ['encoding: as --encoding says']),
   ];

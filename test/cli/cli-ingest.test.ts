@@ -125,12 +125,26 @@ test('the command that --suggest prints reads the file as it did', async () => {
   );
 });
 
+test('--suggest says that its condition leaves out what it looked at, and takes --no-header', async () => {
+  const days = Array.from({ length: 8 }, (_, n) => `2026-09-0${n + 1},c,5\n`).join('');
+  const totals = await file('totals.csv', `Day,Campaign ID,Clicks\n${'Total,,40\n'.repeat(3)}${days}`);
+  const { stderr } = await ingest(['events', '--suggest', totals]);
+  expect(stderr).toContain("where leaves out all of the first records: {Day} NOT IN ('Total')");
+  const bare = await file('bare.csv', '01-Sep-26,c1,mobile,mobile\n');
+  expect(await ingest(['events', '--suggest', bare])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('column mobile appears twice (--no-header, or'),
+  });
+  const numbered = await ingest(['events', '--suggest', '--no-header', bare]);
+  expect(JSON.parse(numbered.stdout)).toMatchObject({ header: false });
+});
+
 test('--suggest goes with no mapping', async () => {
   const path = await file('e.csv', csv(events(1)));
   expect(await ingest(['events', '--suggest', '--map', 'spend=Cost', path])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(
-      '--suggest goes with --format, --encoding and --endpoint only, not with map',
+      '--suggest goes with --format, --encoding, --no-header and --endpoint only, not with map',
     ),
   });
 });

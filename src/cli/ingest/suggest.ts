@@ -19,6 +19,7 @@ interface SuggestFlags {
   readonly format?: FormatName;
   readonly encoding?: string;
   readonly endpoint?: string;
+  readonly header?: boolean;
   readonly [flag: string]: unknown;
 }
 
@@ -29,14 +30,16 @@ interface SuggestFlags {
 export async function suggestMappingOf(
   store: Store,
   args: readonly string[],
-  { suggest: _, format, encoding, endpoint, header: __, ...others }: SuggestFlags,
+  { suggest: _, format, encoding, endpoint, header, ...others }: SuggestFlags,
 ): Promise<void> {
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw usage(`--suggest goes with --format, --encoding and --endpoint only, not with ${other}`);
+    throw usage(
+      `--suggest goes with --format, --encoding, --no-header and --endpoint only, not with ${other}`,
+    );
   const [file, ...more] = await expandFiles(args, objectStores(endpoint, say));
   if (!file || more.length > 0) throw usage('--suggest looks at one file');
-  const beginning = await readBeginning(file, { format, encoding });
+  const beginning = await readBeginning(file, { format, encoding, header });
   const { mapping, reasons } = suggestMapping(await knownExports(join(folderHere(), 'examples')), beginning);
   const content = JSON.stringify(mapping, null, 2);
   print(content);
@@ -58,7 +61,7 @@ export async function suggestMappingOf(
     store,
     await readMapping({ mapping: { name: 'the suggestion', content }, set }),
   );
-  const { encoding: ___, records: ____, ...asSampled } = valid;
+  const { encoding: __, records: ___, ...asSampled } = valid;
   const { rows, leftOutRows } = await loadEvents({
     store,
     input: beginning.sample,

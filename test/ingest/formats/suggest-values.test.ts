@@ -9,8 +9,8 @@ import { useMappedLoads } from '../../support/mapped-loads.ts';
 /** How days, times and numbers are written, and what is loaded of them through the suggestion. */
 const loads = useMappedLoads();
 
-async function suggested(text: string, ending = 'csv') {
-  const beginning = await readBeginning(heldInput('theirs', [ending], Buffer.from(text)), {});
+async function suggested(text: string, ending = 'csv', flags: Parameters<typeof readBeginning>[1] = {}) {
+  const beginning = await readBeginning(heldInput('theirs', [ending], Buffer.from(text)), flags);
   const { mapping } = suggestMapping(await knownExports('examples'), beginning);
   return mapping;
 }
@@ -337,6 +337,26 @@ describe('names and totals', () => {
       expect(await suggested(text)).not.toHaveProperty('where');
     },
   );
+
+  test('names of groups are not taken for those of columns, where the cell over the key is empty', async () => {
+    const groups = ',Time,Performance,Money';
+    const record = ',2026-09-01,5,1.5';
+    expect(await suggested(table(groups, ['Campaign ID,Day,Clicks,Cost', `c1${record}`]))).toMatchObject({
+      skip_lines: 1,
+      map: { campaign_id: 'Campaign ID', event_time: 'Day', referrals: 'Clicks', spend: 'Cost' },
+    });
+    const both = await suggested(table(groups, [',Day,Clicks,Cost', `0${record}`, `1${record}`]));
+    expect(both).not.toHaveProperty('where');
+    expect(both).not.toHaveProperty('map.event_time', 'Time');
+  });
+
+  test('a file without names whose cells look like some is read with --no-header, as its refusal says', async () => {
+    const text = table('01-Sep-26,c1,mobile,mobile', ['02-Sep-26,c1,mobile,mobile']);
+    await expect(suggested(text)).rejects.toThrow('column mobile appears twice (--no-header, or');
+    expect(await suggested(text, 'csv', { header: false })).toMatchObject({
+      header: false,
+    });
+  });
 
   test('days in a column without a name are read by its number', async () => {
     const text = table(',Clicks,Cost', ['2026-09-01,5,0.5', '2026-09-02,6,0.5']);
