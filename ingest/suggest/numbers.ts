@@ -39,7 +39,8 @@ export interface NumberShape extends Shape {
 }
 
 /**
- * How a column of counts or of money is written. What is written in another way stays as it is, so the judge rejects it.
+ * How a column of counts or of money is written, in parts of a unit or in thousands of it. What is written in another way
+ * stays as it is, so the judge rejects it.
  * @param sign of the whole file
  */
 export function numberShape(
@@ -48,13 +49,27 @@ export function numberShape(
   values: readonly string[],
   sign: DecimalSign,
 ): NumberShape {
-  const name = `{${column}}`;
   const parts = kind === 'money' ? partsOfUnit(column) : undefined;
-  if (parts) return { expression: `${name} / ${parts.each}`, reason: parts.words };
-  if (severalUnits.test(column))
-    return {
-      question: `${column} may be in thousands or millions: as an expression, such as ${name} * 1000`,
-    };
+  if (!parts && !severalUnits.test(column)) return writtenShape(column, kind, values, sign);
+  // Thousands of a count have fractions.
+  const { expression, question } = writtenShape(column, 'money', values, sign);
+  const amount = expression === undefined ? `{${column}}` : `toDecimal128OrNull(${expression}, 6)`;
+  if (parts && question === undefined)
+    return { expression: `${amount} / ${parts.each}`, reason: parts.words };
+  if (parts)
+    return { question: `${question}; divide it by ${parts.each}, as the column is in ${parts.words}` };
+  const shown = kind === 'count' ? `round(${amount} * 1000)` : `${amount} * 1000`;
+  const several = `numbers in ${column} may be thousands or millions: as an expression, such as ${shown}`;
+  return { question: question === undefined ? several : `${several}; ${question}` };
+}
+
+function writtenShape(
+  column: string,
+  kind: 'count' | 'money',
+  values: readonly string[],
+  sign: DecimalSign,
+): NumberShape {
+  const name = `{${column}}`;
   const given = values.filter((value) => /\d/.test(value));
   const found = given.flatMap((value) => {
     const [, before, digits = '', after] = number.exec(value) ?? [];
@@ -103,11 +118,11 @@ export function numberShape(
 }
 
 /** Names of columns whose numbers are thousands or millions: `Impressions (000)`, `Cost (k EUR)`. */
-const severalUnits = /(?<![\d.,])000s?\b|thousand|million|\b(?:tsd|mio)\b|\(k\b/i;
+const severalUnits = /(?<![\d.,])000s?\b|(?:thousand|million)(?!th)|\b(?:tsd|mio)\b|\(k\b/i;
 
 /** Money that is not in units, by the name of its column. */
 function partsOfUnit(column: string): { readonly each: number; readonly words: string } | undefined {
-  if (/micros?(?![a-z])/i.test(column) || /[a-z]Micros?(?![a-z])|^micros?[A-Z_]/.test(column))
+  if (/micros?(?![a-z])|millionths?/i.test(column) || /[a-z]Micros?(?![a-z])|^micros?[A-Z_]/.test(column))
     return { each: 1_000_000, words: 'millionths' };
   if (/(?:^|[^a-z])cents?(?![a-z])/i.test(column) || /[a-z]Cents?(?![a-z])/.test(column))
     return { each: 100, words: 'hundredths' };

@@ -240,7 +240,7 @@ const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
   conversions: /conv|order|purchase|install|leads?$|verkäufe|bestellung|vente|compra|vendite/i,
 };
 const moneyWords =
-  /amount|cost|earn|income|price|revenu|sales|spen[dt]|total|ausgabe|ausgegeb|betrag|einnahme|kosten|umsatz|coût|dépens|gasto|gastad|importe|ingreso|inversi|montant|ricav|spesa|speso/i;
+  /amount|cost|earn|income|price|revenu|sales|spen[dt]|ausgabe|ausgegeb|betrag|einnahme|kosten|umsatz|coût|dépens|gasto|gastad|importe|ingreso|inversi|montant|ricav|spesa|speso/i;
 /** Names of columns whose days are the first of several, in the same languages. */
 const ofSeveralDays =
   /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b/i;
@@ -251,7 +251,9 @@ const keyWords = /campa|kampa|placement|ad.?unit|ad.?tag|tag.?id|line.?item|orde
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum = /cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
 const noMoney =
-  /^(?!.*(?:revenu|ingreso|umsatz)).*cp[mcai]|per\b|\p{L}\)? ?\/ ?\p{L}|rate(?!d)|rpm|average|avg|durchschn|type/iu;
+  /ecp[aceilmov]|^(?!.*(?:revenu|ingreso|umsatz)).*cp[aceilmov]|per\b|(?<!\bw)\/ ?(?:acti|acqu|cli[ckq]|conv|day|impr|install|klick|lead|order|purchase|tag\b|view|visit)|rate(?!d)|rpm|average|avg|durchschn|type/iu;
+/** Names of amounts that nobody has paid yet. */
+const plannedWords = /bid|budget/i;
 const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
 
 /** Whole cells that say that a record is a sum of others. */
@@ -286,6 +288,8 @@ class Draft {
   readonly #sign: DecimalSign;
   /** Columns that may be the time of the event. */
   #times: readonly string[] = [];
+  /** Columns that are spend or revenue by their names. */
+  #amounts: readonly string[] = [];
 
   constructor({ columns, rows }: Beginning) {
     this.#columns = columns.filter(isReadable);
@@ -312,7 +316,11 @@ class Draft {
     }
     this.#times = sure.get('event_time') ?? [];
     for (const [field, found] of sure) if (field !== 'event_time') this.#readOneOf(field, found);
-    for (const [field, found] of doubtful) if (!sure.has(field)) this.#ask(field, found);
+    for (const [field, found] of doubtful) {
+      const isAnyMoney = fieldSpecs[field].kind === 'money' && !sure.has('spend') && !sure.has('revenue');
+      if (isAnyMoney) this.#amounts = found;
+      else if (!sure.has(field)) this.#ask(field, found);
+    }
   }
 
   #ask(field: EventField, columns: readonly string[]): void {
@@ -331,7 +339,7 @@ class Draft {
     }
     const shape = shapeOf(field, column, this.valuesOf(column), this.#sign);
     const units = fieldSpecs[field].kind === 'money' && !ourNames.has(column);
-    this.#read(field, column, units ? { ...shape, ...this.#unitQuestion(field, column, shape) } : shape);
+    this.#read(field, column, units ? { ...this.#unitQuestion(field, column, shape), ...shape } : shape);
   }
 
   /** Amounts without any places may be in cents, or in millionths, however few they are. */
@@ -424,26 +432,31 @@ class Draft {
     const counts = (Object.entries(countWords) as [EventField, RegExp][]).filter(
       ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
     );
+    const hasCurrency = (column: string) => this.valuesOf(column).some((value) => /\p{Sc}/u.test(value));
     const counted = new Set<string>();
     for (const [field, words] of counts) {
-      const columns = this.#numbers(words).filter((column) => !noSum.test(column) && !holdsIds(column));
-      for (const column of columns) counted.add(column);
+      const columns = this.#numbers(words).filter(
+        (column) => !noSum.test(column) && !holdsIds(column) && !hasCurrency(column),
+      );
+      // A total of orders or sales may be an amount.
+      if (field !== 'conversions') for (const column of columns) counted.add(column);
       if (columns.length > 0) this.#ask(field, columns);
     }
     if (!['event_type', ...countFields].some((field) => this.#has(field)))
       this.fillIn.impressions =
         'no column is known as a count: give one by --map, or --set impressions=1 where each record is one';
-    const hasCurrency = (column: string) => this.valuesOf(column).some((value) => /\p{Sc}/u.test(value));
-    const amounts = this.#numbers(/./).filter(
-      (column) =>
-        (moneyWords.test(column) || hasCurrency(column)) &&
-        !noMoney.test(column) &&
-        !holdsIds(column) &&
-        !counted.has(column),
+    const numbers = this.#numbers(/./).filter((column) => !noMoney.test(column) && !holdsIds(column));
+    const isTotal = (column: string) => /total/i.test(column) && !counted.has(column);
+    const others = numbers.filter(
+      (column) => isTotal(column) || (hasCurrency(column) && !plannedWords.test(column)),
     );
+    // How they are read is shown of the first, which is the likeliest.
+    const amounts = [
+      ...new Set([...this.#amounts, ...numbers.filter((column) => moneyWords.test(column)), ...others]),
+    ];
     const isSold = hasSite && !this.#has('advertiser_id') && !this.#has('campaign_id');
     const [money, what, other] = isSold
-      ? (['revenue', 'revenue, or not', ','] as const)
+      ? (['revenue', 'revenue', ','] as const)
       : (['spend', 'spend, revenue or neither', '; or the same of revenue with --set spend=;'] as const);
     if (amounts.length > 0 && !this.#has('spend') && !this.#has('revenue'))
       this.fillIn[money] =

@@ -293,13 +293,65 @@ describe('numbers', () => {
   test.each(['Impressions (000)', "Impr. ('000s)", 'Cost ($000)', 'Cost (k EUR)', 'Kosten (Tsd. €)'])(
     'thousands are asked for and not read as ones: %s',
     async (column) => {
-      const { fill_in, map, expressions } = await suggested(
-        table(`Day;Clicks;${column}`, ['2026-09-01;5;1.2']),
-      );
-      expect(Object.values(fill_in ?? {}).join()).toContain(`{${column}} * 1000`);
-      expect(JSON.stringify([map, expressions])).not.toContain(column);
+      for (const written of ['1.2', '12']) {
+        const { fill_in, map, expressions } = await suggested(
+          table(`Day;Clicks;${column}`, [`2026-09-01;5;${written}`]),
+        );
+        expect(Object.values(fill_in ?? {}).join()).toContain(`{${column}} * 1000`);
+        expect(JSON.stringify([map, expressions])).not.toContain(column);
+      }
     },
   );
+
+  test.each([
+    [
+      'Impressions (000);Cost (Tsd. €)',
+      ['1,5;12,5', '0,001;1.204,50'],
+      [
+        [1, '1204500'],
+        [1500, '12500'],
+      ],
+    ],
+    [
+      'Impressions;Cost (cents)',
+      ['1500;1.250,5', '1;5'],
+      [
+        [1, '0.05'],
+        [1500, '12.505'],
+      ],
+    ],
+  ])(
+    'the expressions that are shown for other units read what the file has: %s',
+    async (names, rows, events) => {
+      const text = table(
+        `Day;${names}`,
+        rows.map((row) => `2026-09-01;${row}`),
+      );
+      const { fill_in = {}, expressions, map, ...mapping } = await suggested(text);
+      const shown = Object.fromEntries(
+        Object.entries(fill_in).flatMap(([field, question]) => {
+          const [, expression] = /as an expression, such as (.*?)(?:; or .*)?$/.exec(question) ?? [];
+          return expression === undefined ? [] : [[field, expression]];
+        }),
+      );
+      const flags = await loads.inFile({
+        ...mapping,
+        map: { ...map },
+        expressions: { ...expressions, ...shown },
+      });
+      expect(await loads.loadText(flags, text, 'toUInt32(impressions), toString(spend)')).toMatchObject({
+        events,
+        rejected: [],
+      });
+    },
+  );
+
+  test.each(['Cost in millionths', 'Spend (millionths)'])('%s is no millions', async (column) => {
+    const { fill_in, expressions } = await suggested(table(`Day,Clicks,${column}`, ['2026-09-01,5,550000']));
+    const question = `${column} may be spend, revenue or neither: in expressions `;
+    const [read] = (expressions?.spend ?? fill_in?.spend ?? '').replace(question, '').split(';');
+    expect(read).toBe(`{${column}} / 1000000`);
+  });
 
   test('amounts in cents are named as such; prices of a thousand are no amounts', async () => {
     const mapping = await suggested(table('Day,Clicks,fee_cents_total,CPM price', ['2026-09-01,5,120,3']));
@@ -419,6 +471,13 @@ describe('names and totals', () => {
     ['Total de impresiones;Total de ingresos', 'Total de ingresos'],
     ['Impr.;Avg. cost;Cost / conv.;Importo speso', 'Importo speso'],
     ['Gösterim;Maliyet', 'Maliyet', '₺5,50'],
+    ['Impr.;Purchase amount', 'Purchase amount', '$5,50'],
+    ['Impr.;Order total', 'Order total', '$5,50'],
+    ['Impr.;Order total', 'Order total'],
+    ['Impr.;Sales orders', 'Sales orders'],
+    ['Impr.;Kosten / Cost', 'Kosten / Cost'],
+    ['Impr.;Cost w/ fees', 'Cost w/ fees'],
+    ['Impr.;Revenue eCPM;Revenue eCPC (Adv Currency);Amount', 'Amount'],
   ])(
     'an amount is asked for, and no count or cost of one is taken for it: %s',
     async (names, amount, cell = '5,50') => {
@@ -427,15 +486,45 @@ describe('names and totals', () => {
         table(`Day;Campaign ID;Clicks;${names}`, [`2026-09-01;c;7;${cells}`]),
       );
       expect(fill_in?.spend).toMatch(new RegExp(`^${amount} may be spend`));
+      if (cell.startsWith('$')) expect(fill_in).not.toHaveProperty('conversions');
     },
   );
 
-  test('amounts of ad units are asked for as revenue', async () => {
-    const text = table('Day,Ad Unit ID,Impressions,Est. Revenue', ['2026-09-01,u,7,5.5']);
-    expect((await suggested(text)).fill_in).toEqual({
-      revenue: 'Est. Revenue may be revenue, or not: --map revenue=…, or take this line out',
-      publisher_id: expect.any(String),
+  test('prices, bids and budgets are no amounts, whatever sign they have', async () => {
+    const text = table('Day,Campaign ID,Clicks,CPV,Bid,Budget,Maliyet', [
+      '2026-09-01,c,5,₺1.5,₺2.5,₺9.5,₺5.5',
+    ]);
+    expect((await suggested(text)).fill_in?.spend).toMatch(/^Maliyet may be spend/);
+  });
+
+  test('the way that is shown is that of an amount by its name, before one by its sign', async () => {
+    const text = table('Day,Campaign ID,Clicks,Bedrag,Amount', ['2026-09-01,c,5,€2.5,$1.5']);
+    expect((await suggested(text)).fill_in?.spend).toMatch(
+      /^Amount or Bedrag may be spend.*replaceRegexpAll\(\{Amount\}/,
+    );
+  });
+
+  test('amounts called revenue are one question, whose answers fill in all of it', async () => {
+    const text = table('Day,Campaign ID,Clicks,Media spend total,Revenue', ['2026-09-01,c,5,1.2,1.3']);
+    const mapping = await suggested(text);
+    expect(mapping.fill_in).toEqual({
+      spend: expect.stringMatching(
+        /^Revenue or Media spend total may be spend, revenue or neither.* --set spend=;/,
+      ),
+      advertiser_id: expect.any(String),
     });
+    const answered = { map: ['revenue=Revenue'], set: ['spend=', 'advertiser_id=a'] };
+    expect(await loads.refusal({ ...(await loads.inFile(mapping)), ...answered })).not.toContain('fill_in');
+  });
+
+  test('amounts of ad units are asked for as revenue', async () => {
+    for (const column of ['Est. Revenue', 'Revenue']) {
+      const text = table(`Day,Ad Unit ID,Impressions,${column}`, ['2026-09-01,u,7,5.5']);
+      expect((await suggested(text)).fill_in).toEqual({
+        revenue: `${column} may be revenue: --map revenue=…, or take this line out`,
+        publisher_id: expect.any(String),
+      });
+    }
   });
 
   test.each([

@@ -69,7 +69,6 @@ describe('a file of no known platform', () => {
           impressions: 'Imps may be impressions: --map impressions=…, or take this line out',
           conversions: 'Purchase Orders may be conversions: --map conversions=…, or take this line out',
           spend: ask,
-          revenue: ask,
         },
         map: { campaign_id: 'Campaign ID', event_time: 'Date' },
         ignore_unknown: true,
@@ -171,7 +170,7 @@ describe('a file of no known platform', () => {
       'doubt.csv',
       'Date,Campaign ID,Impressions,Revenue\n03/04/2026,1,1.204,2\n05/06/2026,1,1.100,3\n',
       {
-        fill_in: { ...account, event_time: ask, impressions: ask, spend: ask, revenue: ask },
+        fill_in: { ...account, event_time: ask, impressions: ask, spend: ask },
         map: { campaign_id: 'Campaign ID' },
       },
     ],
