@@ -111,6 +111,11 @@ function namedByChance(valid: ValidMapping, names: readonly string[]): EventFiel
   return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));
 }
 
+const moneyBut = (field: EventField): string =>
+  Object.values(catalog.families)
+    .flatMap(({ money }) => (money === field ? [] : [money]))
+    .join(' or ');
+
 /** Money that a mapping reads without the account that it is of. */
 function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] {
   const events = valid.events ?? [valid];
@@ -125,7 +130,7 @@ function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] 
     .filter(({ money, owner }) => says(money) && !says(owner) && !isNamed(owner))
     .map(
       ({ money, owner, entity }) =>
-        `${money} is read and no ${owner}, so no report shows it. Is it the money of the other side? If not, say whose it is: ${owner} and ${dimensionOf(catalog, entity).key}`,
+        `${money} is read and no ${owner}, so no report shows it. Is it ${moneyBut(money)}? If not, say whose it is: ${owner} and ${dimensionOf(catalog, entity).key}`,
     );
 }
 

@@ -14,7 +14,7 @@ export function encodingNamed(name: string): string | undefined {
 
 /** What is said of a name that no encoding has. */
 export function noEncoding(given: string): string {
-  return `${given} is no encoding that browsers know, such as utf-8, windows-1252, iso-8859-2, koi8-r, shift_jis or gb18030`;
+  return `${given} is no encoding; give one that browsers know, such as utf-8, windows-1252, iso-8859-2, koi8-r, shift_jis or gb18030`;
 }
 
 /**

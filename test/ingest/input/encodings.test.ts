@@ -59,7 +59,7 @@ describe('text that is not Unicode', () => {
     ]);
     await expect(creatives(broken, { encoding: 'shift_jis' })).rejects.toThrow('SHIFT_JIS text is damaged');
     expect(await refusal({ encoding: 'windows1259' })).toMatch(
-      /^--encoding: windows1259 is no encoding that browsers know, such as utf-8, .*windows-1252.*shift_jis/,
+      /^--encoding: windows1259 is no encoding; give one that browsers know, such as utf-8, .*windows-1252.*shift_jis/,
     );
   });
 

@@ -113,7 +113,9 @@ test('names load by --encoding, whose name is checked', async () => {
   expect(await select(db.store, query, { account })).toEqual([{ name: 'Frühling' }]);
   const wrong = await run(['ingest', 'confirmations', '--encoding', 'latin0', path]);
   expect(wrong.code).toBe(2);
-  expect(wrong.stderr).toMatch(/latin0 is no encoding that browsers know, such as utf-8, .*windows-1252/);
+  expect(wrong.stderr).toMatch(
+    /latin0 is no encoding; give one that browsers know, such as utf-8, .*windows-1252/,
+  );
 });
 
 test('names load by --delimiter, which is checked', async () => {

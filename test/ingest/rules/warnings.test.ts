@@ -101,7 +101,7 @@ describe('an amount that is read because of its name', () => {
     expect(await warnings(await file('b'), ...flags(), '--again', '--set=revenue=0')).toEqual([]);
     // Read on purpose it is money of a publisher, and there is none.
     expect(await warnings(await file('b'), ...flags(), '--again', '--map=revenue=revenue')).toEqual([
-      expect.stringMatching(/revenue is read and no publisher_id, so no report shows it/),
+      expect.stringMatching(/revenue is read and no publisher_id, so no report shows it. Is it spend\?/),
     ]);
     const empty = await file('b');
     expect(await warnings(empty, ...flags(), '--again', '--set=revenue=')).toEqual([]);
