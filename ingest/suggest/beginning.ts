@@ -156,8 +156,8 @@ function splitBy(text: string, delimiter: string): Split {
   const at = wide.findIndex(
     ({ cells }, n) =>
       namesColumns(cells) &&
-      // A first column without a name holds numbers of rows: names of groups have others below them, and days are read by the
-      // number of their column.
+      // A first column without a name may hold numbers of rows. The line is no header where another line of names fills as many
+      // cells, since it then names groups of columns, nor where the column holds days, which need a name or a number.
       !(
         cells[0] === '' &&
         (names.filter((count) => count >= filled(cells)).length > 1 ||
