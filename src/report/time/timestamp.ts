@@ -1,5 +1,5 @@
 import { localTime } from '../../../clickhouse/local-time.ts';
-import { zoneAbbreviations } from './zone-abbreviations.ts';
+import { lettersIn, zoneNames } from './zone-abbreviations.ts';
 
 /** Locales whose English has letters for some zones that tzdata calls by their offset: Dubai is `GST` in Australia. */
 const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'];
@@ -10,13 +10,13 @@ const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ'];
  */
 export function timestampIn(timezone: string): (time: Date) => string {
   const offsetAt = zoneNames(timezone, 'en-US', 'longOffset');
-  const at = zoneAbbreviations.find(({ names }) => names.split(/\s+/).includes(timezone))?.at;
-  const others = at ? [] : locales.map((locale) => zoneNames(timezone, locale, 'short'));
+  const lettersAt = lettersIn(timezone);
+  const others = locales.map((locale) => zoneNames(timezone, locale, 'short'));
   const write = (time: Date) => {
     // `GMT+09:00`, and `GMT` alone for 0.
     const offset = offsetAt(time).slice('GMT'.length) || '+00:00';
     const letters =
-      at?.[offset] ?? others.map((nameAt) => nameAt(time)).find((name) => /^[A-Z]+$/.test(name));
+      lettersAt(time) ?? others.map((nameAt) => nameAt(time)).find((name) => /^[A-Z]+$/.test(name));
     return `${localTime(time, timezone)} ${letters ?? offset.replace(/:00$|:/, '')}`;
   };
   // Writing it takes a twelfth of the CPU of an answer from memory.
@@ -26,13 +26,4 @@ export function timestampIn(timezone: string): (time: Date) => string {
     if (second !== last.second) last = { second, text: write(time) };
     return last.text;
   };
-}
-
-function zoneNames(
-  timeZone: string,
-  locale: string,
-  timeZoneName: 'longOffset' | 'short',
-): (time: Date) => string {
-  const format = new Intl.DateTimeFormat(locale, { timeZone, timeZoneName });
-  return (time) => format.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
