@@ -1,5 +1,5 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
-import type { Cause, State } from './causes/cause.ts';
+import { onBoth, type State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
@@ -56,18 +56,11 @@ export interface Sides {
   readonly theirs: Side;
 }
 
-/** Of what is seen in the sums alone, and of what raw events tell, in the order in which they are tried. */
-const causes: readonly { readonly cause: Cause; readonly needsEvents: boolean }[] = [
-  { cause: timeZone, needsEvents: true },
-  { cause: missingDays, needsEvents: false },
-  { cause: doubledDays, needsEvents: false },
-  { cause: otherNames, needsEvents: false },
-  { cause: corrections, needsEvents: true },
-  { cause: lateConversions, needsEvents: true },
-  { cause: laterLoadsElsewhere, needsEvents: true },
-  { cause: singleLoads, needsEvents: true },
-  { cause: loadOfMissingRows, needsEvents: true },
-];
+/** What is seen in the sums alone; the others are told by raw events. */
+const ofSums = [missingDays, doubledDays, otherNames];
+/** In the order in which they are tried. */
+const ofEvents = [corrections, lateConversions, laterLoadsElsewhere, singleLoads, loadOfMissingRows];
+const causes = [timeZone, ...ofSums, ...ofEvents];
 /** Causes are tried again after each one found, because one may hide another. Nobody reads a longer list than this. */
 const mostExplanations = 20;
 
@@ -99,10 +92,10 @@ export async function reconcile(compared: Compared, report: TheirReport): Promis
   const explained: Explained[] = [];
   let gap: Gap = sums.gap;
   const pruned = await prunedMonths(compared);
-  const tried = causes.filter(({ needsEvents }) => !needsEvents || pruned.length === 0);
+  const tried = pruned.length === 0 ? causes : ofSums;
   for (let more = isOpen(gap); more; ) {
     more = false;
-    for (const { cause: look } of tried) {
+    for (const look of tried) {
       const found = isOpen(gap) && explained.length < mostExplanations ? await look(state) : undefined;
       if (!found) continue;
       more = true;
@@ -161,20 +154,20 @@ const difference = (from: Gap, taken: Gap): Gap => {
 
 const bigints = (texts: readonly string[]) => texts.map(BigInt);
 
+/** SQL of the sums of arrays, as text. */
+const sums = (values: string) => `arrayMap(x -> toString(x), sumForEach(${values}))`;
+
 async function measured(state: State) {
-  const { compared } = state;
-  const text = (sum: string) => `arrayMap(x -> toString(x), sumForEach(${sum}))`;
-  const [row] = await compared.reader.rows<Record<'ours' | 'theirs' | 'net' | 'total', string[]>>(
-    statementOf(
-      compared,
-      `SELECT ${text('o')} AS ours, ${text('t')} AS theirs, ${text('arrayMap((o, t) -> t - o, o, t)')} AS net, ${text('arrayMap((o, t) -> abs(t - o), o, t)')} AS total
-       FROM (${bothSides(compared)})`,
-      { tables: { ours: sent(state.ours), theirs: sent(state.theirs) } },
+  const { reader, used } = state.compared;
+  const [row] = await reader.rows<Record<'ours' | 'theirs' | 'net' | 'total', string[]>>(
+    onBoth(
+      state,
+      `SELECT ${sums('o')} AS ours, ${sums('t')} AS theirs, ${sums('arrayMap((o, t) -> t - o, o, t)')} AS net, ${sums('arrayMap((o, t) -> abs(t - o), o, t)')} AS total
+       FROM (${bothSides(state.compared)})`,
     ),
   );
-  const zeros = compared.used.map(() => '0');
   const of = (name: 'ours' | 'theirs' | 'net' | 'total') =>
-    bigints(row && row[name].length > 0 ? row[name] : zeros);
+    row && row[name].length > 0 ? bigints(row[name]) : used.map(() => 0n);
   return { ours: of('ours'), theirs: of('theirs'), gap: { net: of('net'), total: of('total') } };
 }
 
@@ -213,13 +206,11 @@ async function scaleOf(
 async function roundingOf(state: State): Promise<Omit<Explained, 'cause'> | undefined> {
   const { compared, scale } = state;
   if (scale.units.every((unit) => unit === '0')) return undefined;
-  const text = (value: string) => `arrayMap(x -> toString(x), sumForEach(${value}))`;
   const [row] = await compared.reader.rows<{ score: number; net: string[]; total: string[] }>(
-    statementOf(
-      compared,
-      `SELECT sum(${roundingScore(scale)}) AS score, ${text('arrayMap((o, t, is) -> (t - o) * is, o, t, is)')} AS net, ${text('arrayMap((o, t, is) -> abs(t - o) * is, o, t, is)')} AS total
+    onBoth(
+      state,
+      `SELECT sum(${roundingScore(scale)}) AS score, ${sums('arrayMap((o, t, is) -> (t - o) * is, o, t, is)')} AS net, ${sums('arrayMap((o, t, is) -> abs(t - o) * is, o, t, is)')} AS total
        FROM (SELECT *, ${roundedBy(scale)} AS is FROM (${bothSides(compared)}))`,
-      { tables: { ours: sent(state.ours), theirs: sent(state.theirs) } },
     ),
   );
   if (!row || row.score < enough(1)) return undefined;

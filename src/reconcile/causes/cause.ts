@@ -1,7 +1,7 @@
 import type { ReadStatement } from '../../../clickhouse/reader.ts';
 import type { About, CauseName } from '../model/about.ts';
 import type { Clock } from '../model/clocks.ts';
-import type { Model } from '../model/model.ts';
+import { type Model, modelReading } from '../model/model.ts';
 import type { Scale } from '../model/score.ts';
 import { type Compared, type Side, sent, statementOf } from '../model/sides.ts';
 
@@ -30,16 +30,21 @@ export interface Found {
 export type Cause = (state: State) => Promise<Found | undefined>;
 
 /** The first of a list that may be long. */
-export function few(texts: readonly string[], all = texts.length, most = 5): string {
-  const shown = texts.slice(0, most);
+export function few(texts: readonly string[], all = texts.length): string {
+  const shown = texts.slice(0, 5);
   return [...shown, ...(all > shown.length ? [`and ${all - shown.length} more`] : [])].join(', ');
 }
 
-/** A statement on the tables `ours` and `theirs`. */
+/** A statement on the tables `ours` and `theirs`, and on events as the model reads them. */
 export function onBoth(
-  { compared, ours, theirs }: State,
+  { compared, model, ours, theirs }: State,
   query: string,
-  more: Parameters<typeof statementOf>[2] = {},
+  params: ReadStatement['params'] = {},
 ): ReadStatement {
-  return statementOf(compared, query, { ...more, tables: { ours: sent(ours), theirs: sent(theirs) } });
+  const reading = modelReading(compared, model);
+  return statementOf(compared, query, {
+    reads: reading.reads,
+    params: { ...reading.params, ...params },
+    tables: { ours: sent(ours), theirs: sent(theirs) },
+  });
 }

@@ -72,7 +72,6 @@ export const lateConversions: Cause = async (state) => {
 /** The load that brought all rows that only ours has, and nothing else. That is seen, so it needs no score. */
 export const loadOfMissingRows: Cause = async (state) => {
   const { compared, model } = state;
-  const { reads, params } = modelReading(compared, model);
   const loads = await compared.reader.rows<{ load: string }>(
     onBoth(
       state,
@@ -85,7 +84,6 @@ export const loadOfMissingRows: Cause = async (state) => {
        GROUP BY load
        HAVING count() = countIf(b.n = 0 AND b.o = r.f) AND count() = (SELECT countIf(n = 0) FROM both) AND count() < (SELECT count() FROM both)
        LIMIT 2`,
-      { reads, params },
     ),
   );
   const [only, another] = loads;
@@ -101,7 +99,6 @@ export const loadOfMissingRows: Cause = async (state) => {
 /** A load that their report lacks, or counts twice. */
 export const singleLoads: Cause = async (state) => {
   const { compared, scale, model } = state;
-  const { reads, params } = modelReading(compared, model);
   const [best] = await compared.reader.rows<{ load: string; sign: number; score: number; loads: number }>(
     onBoth(
       state,
@@ -115,7 +112,6 @@ export const singleLoads: Cause = async (state) => {
          INNER JOIN both AS b ON b.day = r.day AND b.key = r.key
          ARRAY JOIN [-1, 1] AS sign) AS c
        GROUP BY c.load, c.sign ORDER BY score DESC, load LIMIT 1`,
-      { reads, params },
     ),
   );
   if (!best || best.score < enough(2 * best.loads)) return undefined;
@@ -145,11 +141,10 @@ function contributions({ compared, model }: State, part: string): string {
 
 /** The moment after which nothing of these measures that was loaded is in their report. */
 async function momentOf(state: State, which: readonly string[]): Promise<string | undefined> {
-  const { compared, scale, model } = state;
+  const { compared, scale } = state;
   const { catalog, family } = compared;
   const mask = measuresOf(familyOf(catalog, family)).map((name) => Number(which.includes(name)));
   const masked = `arrayMap((x, m) -> x * m, c.f, [${mask.join(', ')}])`;
-  const { reads, params } = modelReading(compared, model);
   const minus = (part: string) => `arrayMap((x, y) -> x - y, rest, ${part})`;
   const [best] = await compared.reader.rows<{ at: string; score: number; moments: number }>(
     onBoth(
@@ -165,7 +160,6 @@ async function momentOf(state: State, which: readonly string[]): Promise<string 
          INNER JOIN both AS b ON b.day = r.day AND b.key = r.key
          CROSS JOIN moments AS m) AS c
        GROUP BY c.at ORDER BY score DESC, at DESC LIMIT 1`,
-      { reads, params },
     ),
   );
   return best && best.score >= enough(best.moments) ? best.at : undefined;
@@ -173,14 +167,13 @@ async function momentOf(state: State, which: readonly string[]): Promise<string 
 
 /** When the loads before the last ones ended, the latest first. */
 export async function lastMoments({ compared, model }: State): Promise<readonly string[]> {
-  const { reads, params } = modelReading(compared, model);
   const rows = await compared.reader.rows<{ at: string }>(
     statementOf(
       compared,
       `SELECT toString(max(p.at)) AS at FROM (
          SELECT toString(e.chunk) AS chunk, max(e.loaded_at) AS at FROM events AS e WHERE ${eventsRead(compared)} GROUP BY chunk) AS p
        INNER JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = p.chunk GROUP BY l.load ORDER BY at DESC LIMIT 1, ${mostLast}`,
-      { reads, params },
+      modelReading(compared, model),
     ),
   );
   return rows.map(({ at }) => at);
@@ -188,8 +181,7 @@ export async function lastMoments({ compared, model }: State): Promise<readonly 
 
 /** The loads that brought something of these days after a moment, and whether all of it was conversions. */
 async function loadedAfter(state: State, at: string): Promise<{ loads: readonly string[]; isLate: boolean }> {
-  const { compared, model } = state;
-  const { reads, params } = modelReading(compared, model);
+  const { compared } = state;
   const others = measures(state).filter((name) => name !== lateMeasure);
   const { measures: all } = familyOf(compared.catalog, compared.family);
   const isOther = others.map((name) => `e.${all[name]?.sumOf} != 0`).join(' OR ') || 'false';
@@ -200,7 +192,7 @@ async function loadedAfter(state: State, at: string): Promise<{ loads: readonly 
          SELECT toString(e.chunk) AS chunk, countIf(${isOther}) AS others FROM events AS e
          WHERE ${eventsRead(compared)} AND e.loaded_at > toDateTime64({after:String}, 6, 'UTC') GROUP BY chunk) AS p
        LEFT JOIN (${loadOfChunks(compared)}) AS l ON l.chunk = p.chunk`,
-      { reads, params: { ...params, after: at } },
+      { after: at },
     ),
   );
   const loads = (row?.loads ?? []).filter((load) => load !== '').sort();

@@ -1,8 +1,8 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Clock } from '../model/clocks.ts';
-import { dayBy, eventsRead, leftOut, modelReading, summed, timesDoubled } from '../model/model.ts';
+import { dayBy, eventsRead, leftOut, summed, timesDoubled } from '../model/model.ts';
 import { enough, score } from '../model/score.ts';
-import { bothSides, figuresFrom, keyOf, noneOf, onlyUsed } from '../model/sides.ts';
+import { bothSides, figuresFrom, keyOf, measuresOf, noneOf, onlyUsed } from '../model/sides.ts';
 import { type Cause, few, onBoth, type State } from './cause.ts';
 import { lacking, lastMoments } from './loads.ts';
 
@@ -59,17 +59,16 @@ export const laterLoadsElsewhere: Cause = async (state) => {
 async function scores(state: State, clocks: readonly Clock[], key: string): Promise<readonly number[]> {
   const { compared, scale, model } = state;
   const { catalog, family, used } = compared;
-  const { measures } = familyOf(catalog, family);
+  const measures = measuresOf(familyOf(catalog, family));
   const none = noneOf(used);
   const amount = summed(compared, model);
-  const sums = Object.keys(measures).map((name) => `${amount(name)} AS ${name}`);
-  const added = Object.keys(measures).map((name) => `sum(w.${name}) AS ${name}`);
+  const sums = measures.map((name) => `${amount(name)} AS ${name}`);
+  const added = measures.map((name) => `sum(w.${name}) AS ${name}`);
   const moved = onlyUsed(
     figuresFrom(familyOf(catalog, family), (name) => name),
     compared,
   );
   const predicted = timesDoubled(moved, 'day');
-  const { reads, params } = modelReading(compared, model);
   const rows = await compared.reader.rows<{ clock: number; score: number }>(
     onBoth(
       state,
@@ -90,12 +89,8 @@ async function scores(state: State, clocks: readonly Clock[], key: string): Prom
        WHERE c.day BETWEEN {first:Date} AND {last:Date} AND NOT ${leftOut('c.day')}
        GROUP BY c.clock`,
       {
-        reads,
-        params: {
-          ...params,
-          all_switches: nested(clocks.map(({ switches }) => switches)),
-          all_offsets: nested(clocks.map(({ offsets }) => offsets)),
-        },
+        all_switches: nested(clocks.map(({ switches }) => switches)),
+        all_offsets: nested(clocks.map(({ offsets }) => offsets)),
       },
     ),
   );
