@@ -3,7 +3,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { type Store, select } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
-import { distributedEngine, shardingKeys } from '../migrate/migration-files.ts';
+import { distributedEngine, schemaStatements, shardingKeys } from '../migrate/migration-files.ts';
 import {
   amountType,
   type Column,
@@ -26,53 +26,14 @@ interface Table {
   as_select: string;
 }
 
-/** Tables that the service reads apart from those of reports, with their columns. */
-const serviceTables = {
-  confirmations: ['account_id', 'day', 'confirmed_at', 'campaigns_changed_at', 'ad_units_changed_at'],
-  campaigns_date: ['changed_at'],
-  ad_units_date: ['changed_at'],
-  campaigns_changes: ['account_id', 'day', 'changed_at'],
-  ad_units_changes: ['account_id', 'day', 'changed_at'],
-  tokens: [
-    'id',
-    'account_id',
-    'family',
-    'hash',
-    'label',
-    'created_at',
-    'expires_at',
-    'revoked_at',
-    'version',
-  ],
-  closes: ['account_id', 'month', 'revision', 'closed_at', 'unconfirmed'],
-  account_limits: ['account_id', 'requests', 'version'],
-  account_currencies: ['account_id', 'currency', 'version'],
-  sign_outs: ['person', 'version'],
-  schedules: [
-    'id',
-    'account_id',
-    'every',
-    'at',
-    'recipients',
-    'wait_hours',
-    'language',
-    'made_by',
-    'state',
-    'since',
-  ],
-  unsubscribed: ['schedule', 'recipient'],
-  agreed: ['schedule', 'recipient', 'at'],
-  mails: ['schedule', 'day', 'recipient', 'attempt', 'state', 'at'],
-};
-
 /** Tables whose rows have the report day of a time. */
 const datedTables = ['events', 'incoming_staging'];
 
 /**
  * Compares the live schema with the catalog and the settings and returns one sentence per difference; an empty list
  * means they agree. Covers what reports and loads rely on: rollups and their views, event columns and types, the time
- * zone of days, name dictionaries, and the other tables the service reads. In a cluster it checks every node, and also
- * its settings and the sharding keys of its Distributed tables; each sentence then begins with the host.
+ * zone of days, name dictionaries, and that every other table, view and column is there. In a cluster it checks every node,
+ * and also its settings and the sharding keys of its Distributed tables; each sentence then begins with the host.
  */
 export async function checkSchema(store: Store, catalog: Catalog): Promise<string[]> {
   const settings = await readSettings(store);
@@ -80,19 +41,23 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
   const layout = await layoutOf(store);
   if (!layout) {
     const schema = await readSchema(store, store.address.database);
-    return [
-      ...(await localDifferences(store, catalog, settings, schema)),
-      ...serviceDifferences(catalog, schema),
-    ];
+    return withMissing(
+      [
+        ...(await localDifferences(store, catalog, settings, schema)),
+        ...dictionaryDifferences(catalog, schema),
+      ],
+      [schema],
+    );
   }
   const keys = await shardingKeys(layout.sharding);
   const placements = await placementsChecksum(store, 'placements FINAL');
   const differences = await onNodes(store, layout.nodes, store.address.database, async (node, { host }) => {
     const schema = await readSchema(node, store.address.database);
+    const local = await readSchema(node, layout.local);
     const found = [
       ...settingsDifferences(settings, await readSettings(node)),
-      ...(await localDifferences(node, catalog, settings, await readSchema(node, layout.local), layout)),
-      ...serviceDifferences(catalog, schema),
+      ...(await localDifferences(node, catalog, settings, local, layout)),
+      ...dictionaryDifferences(catalog, schema),
       ...(await distributedDifferences(node, keys, schema.tables, layout)),
       ...((await placementsChecksum(node, 'placements FINAL')) === placements
         ? []
@@ -101,7 +66,7 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
         ? []
         : [`placement: ${placementsDiffer}`]),
     ];
-    return found.map((difference) => `${host}: ${difference}`);
+    return (await withMissing(found, [schema, local])).map((difference) => `${host}: ${difference}`);
   });
   return differences.flat();
 }
@@ -183,18 +148,19 @@ async function localDifferences(
   ];
 }
 
-/** Differences in the database that the service reads: name dictionaries and the tables of the service. */
-function serviceDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
-  return [
-    ...dictionaryDifferences(catalog, { tables, columns }),
-    ...Object.entries(serviceTables).flatMap(([table, wanted]) => {
-      const live = columns.filter((column) => column.table === table).map(({ name }) => name);
-      if (live.length === 0) return [`${table}: the table is missing`];
-      return wanted
-        .filter((name) => !live.includes(name))
-        .map((name) => `${table}: column ${name} is missing`);
-    }),
-  ];
+/** Adds what this version has of tables, views and columns and the databases lack, where nothing is said of it yet. */
+async function withMissing(told: string[], databases: readonly Schema[]): Promise<string[]> {
+  const missing = (await schemaStatements()).flatMap((statement) => {
+    const [, kind = '', name = ''] = /^CREATE (?:MATERIALIZED )?(\w+) (\w+)/m.exec(statement) ?? [];
+    if (told.some((difference) => difference.startsWith(`${name}: `))) return [];
+    if (!databases.some(({ tables }) => tables.has(name)))
+      return [`${name}: the ${kind.toLowerCase()} is missing`];
+    const live = databases.flatMap(({ columns }) => columns.filter(({ table }) => table === name));
+    return [...statement.matchAll(/^ {4}`(\w+)` (?!AS )/gm)].flatMap(([, wanted = '']) =>
+      live.some((column) => column.name === wanted) ? [] : [`${name}: column ${wanted} is missing`],
+    );
+  });
+  return [...told, ...missing];
 }
 
 /** With another sharding key, reports would look for an account on the wrong shard. */

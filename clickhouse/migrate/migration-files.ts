@@ -126,6 +126,12 @@ export async function dictionaryStatements(): Promise<Statement[]> {
   return (await created()).filter(({ isDictionary }) => isDictionary);
 }
 
+/** The CREATE statements of schema.sql: of every table, dictionary and view of a single node. */
+export async function schemaStatements(): Promise<string[]> {
+  const page = await readFile(new URL('../schema.sql', import.meta.url), 'utf8');
+  return page.split(/;\n+/).filter((statement) => statement !== '');
+}
+
 /** The latest CREATE of every table, view and dictionary that the migrations leave. */
 async function created(): Promise<Statement[]> {
   const left = new Map<string, Statement>();

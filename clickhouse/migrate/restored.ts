@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { type Address, connect, type Store, select } from '../client.ts';
 import { quoted } from '../quoted.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
-import { dictionaryStatements, statementsForNode } from './migration-files.ts';
+import { dictionaryStatements, schemaStatements, statementsForNode } from './migration-files.ts';
 
 /**
  * How a restored database takes the place of another, so that a kill at any moment leaves the old data or the new.
@@ -126,8 +125,9 @@ export async function dropDerived(server: Store, database: string): Promise<void
 
 /** Creates the views and dictionaries of this version. */
 async function createDerived(address: Address, names: Credentials = address): Promise<void> {
-  const page = await readFile(new URL('../schema.sql', import.meta.url), 'utf8');
-  const views = page.split(/;\n+/).filter((statement) => /^CREATE (MATERIALIZED )?VIEW/.test(statement));
+  const views = (await schemaStatements()).filter((statement) =>
+    /^CREATE (MATERIALIZED )?VIEW/.test(statement),
+  );
   const dictionaries = (await dictionaryStatements()).flatMap((statement) =>
     // No dictionary of a single node has days.
     statementsForNode(statement, { ...address, ...names, timezone: '' }),

@@ -82,3 +82,20 @@ it('names a table that would count a retried chunk twice', async () => {
   await command('ALTER TABLE campaigns_date RESET SETTING non_replicated_deduplication_window');
   expect(await checkSchema(store, catalog)).toEqual([expect.stringContaining('campaigns_date')]);
 });
+
+it('names what loads need and the catalog does not tell: views, the ledger, what is kept of the past', async () => {
+  await command('DROP TABLE events_view SYNC');
+  await command('DROP TABLE sites_past_view SYNC');
+  await command('DROP VIEW store_state SYNC');
+  await command('DROP TABLE withdrawn_chunks SYNC');
+  await command('ALTER TABLE load_chunks DROP COLUMN content');
+  await command('ALTER TABLE tokens DROP COLUMN purpose');
+  expect((await checkSchema(store, catalog)).sort()).toEqual([
+    'events_view: the view is missing',
+    'load_chunks: column content is missing',
+    'sites_past_view: the view is missing',
+    'store_state: the view is missing',
+    'tokens: column purpose is missing',
+    'withdrawn_chunks: the table is missing',
+  ]);
+});
