@@ -36,9 +36,9 @@ const clusterSettings: ClickHouseSettings = {
 
 /**
  * Of every statement, because a profile of the server may have them otherwise. Then answers would be cut off without a word (60,000
- * rows became 4,000 by `result_overflow_mode`, and five by `limit`) or have rows more, expressions of mappings would fail, and an
- * insert would return before it is stored. An empty `compatibility` takes back what that of the profile has set, and nothing that a
- * statement sets.
+ * rows became 4,000 by `result_overflow_mode`, and five by `limit`) or have rows more, unconfirmed days would not be counted and no load be
+ * taken back (`join_use_nulls`), closes would have other names (CRLF), expressions of mappings would fail, and an insert would return
+ * before it is stored. An empty `compatibility` takes back what that of the profile has set, and nothing that a statement sets.
  */
 export const againstProfiles = {
   compatibility: '',
@@ -62,6 +62,10 @@ export const againstProfiles = {
   enable_parallel_replicas: 0,
   format_csv_delimiter: ',',
   output_format_csv_crlf_end_of_line: 0,
+  output_format_tsv_crlf_end_of_line: 0,
+  join_use_nulls: 0,
+  join_default_strictness: 'ALL',
+  prefer_column_name_to_alias: 0,
   aggregate_functions_null_for_empty: 0,
   empty_result_for_aggregation_by_empty_set: 0,
 } as const satisfies ClickHouseSettings;

@@ -43,6 +43,17 @@ const cases: readonly (readonly [profile: Record<string, string>, query: string,
   ],
   [{ enable_analyzer: '0' }, 'EXPLAIN QUERY TREE SELECT 1', 8],
   [{ empty_result_for_aggregation_by_empty_set: '1' }, 'SELECT count() FROM numbers(0)', 1],
+  [
+    { join_use_nulls: '1' },
+    "SELECT 1 FROM (SELECT 1 AS a) AS k LEFT JOIN (SELECT 2 AS a, 'x' AS b) AS l USING a WHERE l.b = ''",
+    1,
+  ],
+  [
+    { join_default_strictness: 'ANY' },
+    'SELECT 1 FROM numbers(2) AS a LEFT JOIN (SELECT arrayJoin([0, 0]) AS number) AS b USING number',
+    3,
+  ],
+  [{ prefer_column_name_to_alias: '1' }, 'SELECT sum(number) AS number FROM numbers(3) HAVING number > 2', 1],
   [{ timeout_overflow_mode_leaf: 'break' }, isSet('timeout_overflow_mode_leaf'), 1],
   [{ transfer_overflow_mode: 'break' }, isSet('transfer_overflow_mode'), 1],
   [{ use_query_cache: '1' }, isSet('use_query_cache'), 1],
@@ -56,7 +67,10 @@ const tags = (settings: Record<string, string>) =>
     .join('');
 const users = [
   ...cases.map(([profile]) => profile),
-  { extremes: '1', format_csv_delimiter: ';', output_format_csv_crlf_end_of_line: '1' },
+  {
+    ...{ extremes: '1', format_csv_delimiter: ';' },
+    ...{ output_format_csv_crlf_end_of_line: '1', output_format_tsv_crlf_end_of_line: '1' },
+  },
   { compatibility: '23.8', readonly: '2' },
 ];
 const server = useCluster(1, {
@@ -118,13 +132,17 @@ test('what a compatibility stands for is taken back, and nothing that a statemen
   }
 });
 
-test('a file has the same cells and no other rows whatever a profile says of them', async () => {
+test('an answer has the same bytes whatever a profile says of them', async () => {
   const reader = new Reader(addressAs(cases.length), 60_000);
   const { clickhouse, settings } = reportFormats.csv;
+  const read = async (query: string) =>
+    (await buffer(await reader.stream({ query, params: {}, settings }))).toString();
   try {
-    const query = `SELECT number AS a, number AS b FROM numbers(2) FORMAT ${clickhouse}`;
-    const answer = await reader.stream({ query, params: {}, settings });
-    expect((await buffer(answer)).toString()).toBe('"a","b"\n0,0\n1,1\n');
+    expect(await read(`SELECT number AS a, number AS b FROM numbers(2) FORMAT ${clickhouse}`)).toBe(
+      '"a","b"\n0,0\n1,1\n',
+    );
+    // A close is named by such lines.
+    expect(await read('SELECT number FROM numbers(2) FORMAT TSVRaw')).toBe('0\n1\n');
   } finally {
     reader.close();
   }

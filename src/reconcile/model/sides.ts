@@ -80,7 +80,6 @@ export function statementOf(
     params: { account, first, last, ...params },
     settings: {
       ...ownSettings({ account, routing }, { [rollupTable(family, [])]: 'account_id', ...reads }),
-      join_use_nulls: 0,
       // What a shard compares its rows with may lie on others.
       distributed_product_mode: 'global',
     },
