@@ -16,6 +16,14 @@ async function openNode(store: Store, node: ClusterNode, database: string): Prom
   return connect({ ...address, url: `${protocol}//${host}:${found?.port}`, database });
 }
 
+async function closing<T>(client: Store, work: (client: Store) => Promise<T>): Promise<T> {
+  try {
+    return await work(client);
+  } finally {
+    await client.close();
+  }
+}
+
 /** Runs the same work on every node, one after the other. @throws what the first failing node throws */
 export async function onNodes<T>(
   store: Store,
@@ -25,12 +33,7 @@ export async function onNodes<T>(
 ): Promise<T[]> {
   const results: T[] = [];
   for (const node of nodes) {
-    const client = await openNode(store, node, database);
-    try {
-      results.push(await work(client, node));
-    } finally {
-      await client.close();
-    }
+    results.push(await closing(await openNode(store, node, database), (client) => work(client, node)));
   }
   return results;
 }
@@ -51,12 +54,7 @@ export async function onServersInReach(store: Store, work: (server: Store) => Pr
       if (!isTransient(error)) throw error;
       return undefined;
     });
-    if (!client) continue;
-    try {
-      await work(client);
-    } finally {
-      await client.close();
-    }
+    if (client) await closing(client, work);
   }
 }
 
@@ -75,12 +73,8 @@ export async function onShards<T>(store: Store, work: (shard: Shard) => Promise<
   const results: T[] = [];
   for (const number of new Set(layout.nodes.map(({ shard }) => shard))) {
     const replicas = layout.nodes.filter(({ shard }) => shard === number);
-    const node = await openFirst(store, replicas, layout.local);
-    try {
-      results.push(await work({ store: node, part: { number, layout } }));
-    } finally {
-      await node.close();
-    }
+    const first = await openFirst(store, replicas, layout.local);
+    results.push(await closing(first, (node) => work({ store: node, part: { number, layout } })));
   }
   return results;
 }
