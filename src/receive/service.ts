@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { localDatabase } from '../../clickhouse/cluster/layout.ts';
-import { requireMigrated } from '../../clickhouse/migrate/migrate.ts';
+import { requireMigrated, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
@@ -72,6 +72,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     if (config.mappingsDir !== undefined) await requireFolder(config.mappingsDir);
     const prepare = async () => {
       await requireMigrated(asking);
+      await requireTimezone(asking, config.reportTimezone);
       await Promise.all([accounts, readiness, parts].map((refreshed) => refreshed.start()));
     };
     await readyNowOrLater(prepare, log, stopping.signal);

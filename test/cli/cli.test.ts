@@ -261,8 +261,12 @@ test('migrate makes a new store, and the time zone it was made with stays', asyn
     const made = await adtally('migrate', { env: { ...env, REPORT_TIMEZONE: 'Europe/Vienna' } });
     expect(made).toMatchObject({ code: 0, stdout: '', stderr: 'the tables were created\n' });
     expect((await adtally('check', { env })).code).toBe(0);
-    const other = await adtally('migrate', { env: { ...env, REPORT_TIMEZONE: 'Asia/Tokyo' } });
-    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('Europe/Vienna') });
+    for (const command of ['migrate', 'serve', 'receive', 'loads']) {
+      const wrong = { ...env, REPORT_TIMEZONE: 'Asia/Tokyo', PORT: '0', RECEIVE_PORT: '0' };
+      const other = await adtally(command, { env: wrong });
+      const stderr = expect.stringContaining('REPORT_TIMEZONE=Asia/Tokyo: the store was created with Europe/Vienna');
+      expect(other, command).toMatchObject({ code: 1, stderr });
+    }
   } finally {
     await db.store.command({ query: `DROP DATABASE IF EXISTS ${env.CLICKHOUSE_DATABASE} SYNC` });
   }

@@ -83,7 +83,7 @@ export async function withStore(
     // There is nothing left to migrate but a new store; each start of the engine has other passwords for dictionaries.
     if (embedded && !(isMigrated && dictionariesCanRead(dataDir, store.address))) {
       await migrateEmbedded(dataDir, store.address, reportTimezone);
-    } else if (embedded && reportTimezone !== undefined) await requireTimezone(store, reportTimezone);
+    } else if (reportTimezone !== undefined) await requireTimezone(store, reportTimezone);
     await work(store).catch((cause: unknown) => nameMissingShards(store, cause));
   });
 }
