@@ -49,7 +49,7 @@ export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
   for (const operation of operations) {
     const path = pathOf(operation);
     const method = methodOf(operation);
-    onPath(app, path, { allow: method }, () => {
+    onPath(app, path, { allow: method === 'GET' ? 'GET, HEAD' : method }, () => {
       app.on(method, path, deps.authenticated, ...(takesJson(operation) ? [requireJson] : []), (c) =>
         answer(c, operation, deps),
       );
@@ -78,8 +78,10 @@ async function answer(
       body && { input: heldInput(`the body of ${who}`, formats[format].endings.slice(0, 1), body) };
     const done = await watch(perform(operation, context, input, file));
     if (!(done instanceof Rows)) return c.json(Object(done));
-    const stream = Readable.toWeb(await begun(done)) as ReadableStream;
-    return c.body(stream, 200, { 'content-type': done.mediaType });
+    const type = { 'content-type': done.mediaType };
+    // Nobody would read its rows.
+    if (c.req.method === 'HEAD') return c.body(null, 200, type);
+    return c.body(Readable.toWeb(await begun(done)) as ReadableStream, 200, type);
   } finally {
     place.leave();
   }

@@ -231,6 +231,8 @@ test('a wrong schedule is refused with the field at fault, and one for another a
   expect(await listOf('strict')).toEqual([]);
   expect((await without.post('/v1/schedule/create', 'strict', daily)).status).toBe(404);
   expect((await fetch(`${service.url}/v1/schedule/list`)).status).toBe(401);
+  const posted = await fetch(`${service.url}/v1/schedule/list`, { method: 'POST' });
+  expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
   expect((await fetch(`${service.url}/v1/schedule/create`)).status).toBe(405);
 });
 

@@ -342,6 +342,22 @@ test('what is no JSON, another method and another media type are refused', async
   });
 });
 
+test('HEAD is told the type of a list, and ClickHouse writes none', async () => {
+  const rows =
+    "SELECT toString(number), 'somebody', 'loads', repeat('x', 200), 'failed' FROM numbers(100000)";
+  await db.store.command({ query: `INSERT INTO audit (id, who, operation, error, state) ${rows}` });
+  const path = `${receiver.url}/v1/audit?limit=1000000`;
+  const headers = { authorization: `Bearer ${await operatorToken()}` };
+  const told = await fetch(path, { method: 'HEAD', headers });
+  expect([told.status, told.headers.get('content-type')]).toEqual([200, 'application/json']);
+  const running = `SELECT toUInt32(count()) AS n FROM system.processes
+    WHERE current_database = '${db.address.database}' AND query ILIKE '%FROM audit%' AND query NOT LIKE '%processes%'`;
+  await expect.poll(() => select(db.store, running), within5s).toEqual([{ n: 0 }]);
+  await db.store.command({ query: "DELETE FROM audit WHERE who = 'somebody'" });
+  const other = await fetch(path, { method: 'POST', headers });
+  expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});
+
 test('names, confirmations and limits come as files do, and count as the commands do', async () => {
   const sent = await receiver.send(bodyOf([event({ advertiser_id: 'named', spend: '1.5' })]));
   expect(sent.status).toBe(200);

@@ -41,7 +41,7 @@ export const ownPath = (name: string): string => `/v1/schedule/${name}`;
 export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
   const { schedules, authenticated, limited, body, log } = deps;
   const app = new Hono<HttpEnv>();
-  onPath(app, ownPath('list'), { allow: 'GET', family: anyFamily }, () => {
+  onPath(app, ownPath('list'), { allow: 'GET, HEAD', family: anyFamily }, () => {
     app.get(ownPath('list'), authenticated, limited, async (c) =>
       c.json({ result: await schedules.list(ownerOf(c)) }),
     );

@@ -4,8 +4,8 @@ import { Problem } from './problems.ts';
 
 /** What a path takes, and whose reports it opens: a login token of another family is refused. */
 export interface PathRules {
-  /** As `Allow` has it. */
-  readonly allow: string;
+  /** As `Allow` has it: whatever answers GET answers HEAD. */
+  readonly allow: 'GET, HEAD' | 'POST' | 'GET, HEAD, POST';
   readonly family?: string;
 }
 
@@ -26,7 +26,7 @@ export function onPath(
 }
 
 /** Refuses what comes by a method that the routes before it do not take. */
-export function otherMethods(allow: string): Handler<HttpEnv> {
+export function otherMethods(allow: PathRules['allow']): Handler<HttpEnv> {
   return function otherMethodsHandler() {
     throw new Problem('method_not_allowed', `this path takes ${allow}`, { headers: { Allow: allow } });
   };
