@@ -181,6 +181,35 @@ test.each(['token list', 'migrate', 'serve'])(
   },
 );
 
+test.each([
+  [
+    405,
+    '<html>\r\n<head><title>405 Not Allowed</title></head>\r\n<body>nginx</body>\r\n</html>',
+    '405 Not Allowed',
+  ],
+  [
+    403,
+    '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>',
+    'Access Denied',
+  ],
+  [200, '<!doctype html>\n<title>Welcome</title>', 'a page'],
+])(
+  'a web server in the place of ClickHouse is named, and its page is not printed: %s',
+  async (status, page, told) => {
+    const other = createServer((_, answer) => answer.writeHead(status).end(page)).listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    for (const command of ['token list', 'serve']) {
+      const { code, stderr } = await adtally(command, { env: { CLICKHOUSE_URL: url, PORT: '0' } });
+      expect([code, stderr]).toEqual([
+        1,
+        `error: what answers at ${url} is no ClickHouse, or stands in front of it: ${told}\n`,
+      ]);
+    }
+  },
+);
+
 describe('tokens', () => {
   test('create prints the token alone, list shows it without it, revoke ends it', async () => {
     const { PATH = '' } = process.env;
@@ -264,7 +293,9 @@ test('migrate makes a new store, and the time zone it was made with stays', asyn
     for (const command of ['migrate', 'serve', 'receive', 'loads']) {
       const wrong = { ...env, REPORT_TIMEZONE: 'Asia/Tokyo', PORT: '0', RECEIVE_PORT: '0' };
       const other = await adtally(command, { env: wrong });
-      const stderr = expect.stringContaining('REPORT_TIMEZONE=Asia/Tokyo: the store was created with Europe/Vienna');
+      const stderr = expect.stringContaining(
+        'REPORT_TIMEZONE=Asia/Tokyo: the store was created with Europe/Vienna',
+      );
       expect(other, command).toMatchObject({ code: 1, stderr });
     }
   } finally {

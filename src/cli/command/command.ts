@@ -133,7 +133,8 @@ const ofCertificate = /^(?:ERR_TLS_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
 export function ofServer(url: string, cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause;
   // The address may hold a password.
-  const server = `ClickHouse at ${new URL(url).origin}`;
+  const { origin } = new URL(url);
+  const server = `ClickHouse at ${origin}`;
   const code = 'code' in cause ? String(cause.code) : '';
   const [reason = code] = cause.message.split('\n', 1);
   if (noTls.test(code))
@@ -142,6 +143,12 @@ export function ofServer(url: string, cause: unknown): unknown {
     const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
     const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
     return new Error(`the certificate of ${server} is not accepted (${reason})${advice}`, { cause });
+  }
+  if (/^\s*<|^Unexpected token '<'/.test(cause.message)) {
+    const [, title = 'a page'] = /<(?:title|Message)>([^<]+)/i.exec(cause.message) ?? [];
+    return new Error(`what answers at ${origin} is no ClickHouse, or stands in front of it: ${title}`, {
+      cause,
+    });
   }
   if (!isOfConnection(cause)) return cause;
   return new Error(
