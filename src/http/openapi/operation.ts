@@ -54,7 +54,7 @@ export interface Described extends Pick<Operation, 'tags' | 'summary' | 'descrip
   readonly gives: { readonly description: string; readonly content?: Content };
   /** Of that answer; unless given, those of an answer of JSON. */
   readonly headers?: readonly string[];
-  /** Answers beside it and the refusals. */
+  /** Answers beside it and the refusals, or in the place of one. */
   readonly others?: Operation['responses'];
   /** The statuses of the answers to requests that fail; unless given, those of what knows only today. */
   readonly refusals?: readonly number[];
@@ -80,10 +80,10 @@ export function operation({
     ...(takes && { requestBody: { required: true, content: takes } }),
     responses: {
       200: { ...gives, headers: headerRefs(headers) },
-      ...others,
       ...Object.fromEntries(
         refusals.map((status) => [status, { $ref: `#/components/responses/${responseName(status)}` }]),
       ),
+      ...others,
     },
   } satisfies Operation;
 }

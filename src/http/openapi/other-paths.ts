@@ -12,7 +12,7 @@ import { comparisonParameters } from '../reconcile/parameters.ts';
 import { fileTypes } from '../request/sent-file.ts';
 import type { Content, Parameter, PathItem } from './model.ts';
 import { allHeaders, headerRefs, json, limitHeaders, ofJson, operation } from './operation.ts';
-import { type NamedSchemas, schemaName, schemaOf } from './schemas.ts';
+import { type NamedSchemas, schemaName, schemaOf, schemaRef } from './schemas.ts';
 
 /** What an account asks of a family beside reports. */
 export function familyPaths(catalog: Catalog, schemas: NamedSchemas): Record<string, PathItem> {
@@ -153,7 +153,7 @@ export const mcpOperation = operation({
   tags: ['exports'],
   summary: 'Model Context Protocol, stateless and read-only: reports for assistants',
   description:
-    'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests. What is no message of the protocol gets 400 with an error of JSON-RPC.',
+    'Streamable HTTP. The tools list the reports, ask for one (refused with the number of rows where there are more than 1,000), and tell changed days. A tool that asks the service counts as two requests.',
   parameters: [
     {
       name: 'Accept',
@@ -176,6 +176,15 @@ export const mcpOperation = operation({
     202: {
       description: 'The message was a notification or an answer, to which nothing is said.',
       headers: headerRefs(limitHeaders),
+    },
+    400: {
+      description:
+        'No message of the protocol: an error of JSON-RPC. Several messages in one body: a problem.',
+      headers: headerRefs(limitHeaders),
+      content: {
+        ...json({ schema: { type: 'object' } }),
+        'application/problem+json': { schema: schemaRef('Problem') },
+      },
     },
     406: {
       description: '`Accept` lacks one of the two: an error of JSON-RPC.',

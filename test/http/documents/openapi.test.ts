@@ -291,6 +291,8 @@ describe('what the service answers is what the document says', () => {
     const asked: [status: number, message: object, accept: string][] = [
       [200, initialize, accept],
       [202, { jsonrpc: '2.0', method: 'notifications/initialized' }, accept],
+      [400, { jsonrpc: '2.0' }, accept],
+      [400, [initialize, initialize], accept],
       [406, initialize, 'application/json'],
     ];
     const { responses = {} } = document.paths['/mcp']?.post ?? {};
