@@ -93,7 +93,7 @@ export const closeMonths: Operation<typeof toClose, z.infer<typeof outcome>> = {
     });
   },
   recordedAnswer: ({ closed, unready }) => ({
-    closed: closed.map(({ account, revision }) => ({ account, revision })),
+    closed: closed.flatMap(({ before, account, revision }) => (before ? [] : { account, revision })),
     unready,
   }),
 };

@@ -267,6 +267,9 @@ test('a month is closed, listed and printed, and who closed it is in the audit l
     ...{ who: 'panel', operation: 'close', state: 'done' },
     outcome: { closed: [{ account: 'closing', revision }] },
   });
+  const again = await ask('/v1/close', { body: { account: 'closing', month: '2026-03', anyway: true } });
+  expect(again.json).toMatchObject({ closed: [{ revision, before: true }] });
+  expect((await audit())[0]).toMatchObject({ operation: 'close', outcome: { closed: [], unready: [] } });
   expect((await ask('/v1/closes?account=closing')).json).toMatchObject([{ month: '2026-03', revision }]);
   const rows = await ask(`/v1/closes/rows?revision=${revision}`);
   expect(createHash('sha256').update(rows.text).digest('hex')).toBe(revision);
