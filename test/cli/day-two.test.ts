@@ -97,7 +97,7 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   [
     'a load fails each time',
     { failing: { files: 3, file: 'a.csv', load: '7', times: 4, error: 'no such column' } },
-    /^load a\.csv again: it failed 4 times \(no such column\); adtally unload 7 takes back .*, also where another file .*; 2 more files failed, too/,
+    /^load a\.csv again: it failed 4 times \(no such column\); adtally unload 7 takes back what that load has stored, also where another file .*; 2 more files failed, too/,
   ],
   [
     'a replacement fails',

@@ -13,7 +13,7 @@ const accountsNamed = 5;
 /** Of a reason; adtally loads has all of it. */
 const reasonLength = 160;
 const takesBack =
-  'takes back the events of its chunks, also where another file of the same content relies on them';
+  'takes back what that load has stored, also where another file of the same content relies on it';
 
 /** What a person should do, most urgent first. */
 export function nextSteps(data: DataStatus | undefined, alerts: AlertLimits, now: Date): string[] {
@@ -28,7 +28,7 @@ export function nextSteps(data: DataStatus | undefined, alerts: AlertLimits, now
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
     ...(open.chunksInDoubt > unloading
       ? [
-          `load the files of failed loads again once their cause is mended: adtally loads lists them; adtally unload ${takesBack}`,
+          `load the files of failed loads again once their cause is mended: adtally loads lists them; adtally unload LOAD ${takesBack}`,
         ]
       : []),
     ...(interruptedRewrites.length > 0
