@@ -66,7 +66,7 @@ test('a file is compared on the page: totals, causes in words, what is left and 
 
   await choose('theirs.csv', 'a,b\n1,2\n');
   await compare();
-  await dialog.getByText(/: no column holds days or times$/).waitFor();
+  await dialog.getByText(/: no column holds days or times: name its column event_time$/).waitFor();
 
   const path = join(folder, 'theirs.csv');
   await writeFile(path, 'a,b');

@@ -185,7 +185,8 @@ test('what a file says of the other side of its placements is left out', async (
   const { figures, unreadable } = await compared('acme', placed);
   expect([figures.impressions.theirs, unreadable.records]).toEqual(['1500', 0]);
   expect(await refused('acme', placed, { family: 'ad_units' })).toMatchObject({
-    detail: 'the file: no column is known to hold the ad unit beside publisher_id',
+    detail:
+      'the file: no column is known to hold the ad unit beside publisher_id: name its column ad_unit_id',
     field: 'columns.ad_unit_id',
   });
   expect(
@@ -282,10 +283,19 @@ describe('a request is refused', () => {
   });
 
   test.each([
-    ['a,b\n1,2\n', 'the file: no column holds days or times', 'columns.event_time'],
+    [
+      'a,b\n1,2\n',
+      'the file: no column holds days or times: name its column event_time',
+      'columns.event_time',
+    ],
     [
       'day,Campaign ID,Campaign-ID,impressions\n2026-03-01,c1,c2,7\n',
-      'the file: Campaign ID or Campaign-ID may be campaign_id',
+      'the file: Campaign ID or Campaign-ID may be campaign_id: name its column campaign_id',
+      'columns.campaign_id',
+    ],
+    [
+      'Tag;Kampagne;Impressionen\n2026-03-01;c1;900\n',
+      'the file: Kampagne may be a campaign or an ad unit: name its column campaign_id',
       'columns.campaign_id',
     ],
   ])('%j, and the parameter that would name the column', async (body, detail, field) => {

@@ -165,7 +165,7 @@ async function mappingOf(
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',
-      `${name}: ${what}${isDoubtful ? `: write ${written}` : ''}`,
+      `${name}: ${what}: ${isDoubtful ? `write ${written}` : `name its column ${field}`}`,
       isDoubtful ? {} : { field: `columns.${field}` },
     );
   }
