@@ -222,7 +222,9 @@ test('a backup in S3 is named as the tools of AWS name it, and its keys are in n
   );
   expect(s3Target('2026-11-20.tar.zst', keys)).toBeUndefined();
   expect(() => s3Target('s3://bucket', keys)).toThrow('s3://BUCKET/PATH');
-  expect(() => s3Target('s3://bucket/a', { AWS_ACCESS_KEY_ID: 'id' })).toThrow('AWS_SECRET_ACCESS_KEY');
+  for (const one of [{ AWS_ACCESS_KEY_ID: 'id' }, { AWS_SECRET_ACCESS_KEY: 'secret' }])
+    expect(() => s3Target('s3://bucket/a', one)).toThrow('go together');
+  expect(() => s3Target('s3://bucket/a', { ...keys, AWS_SESSION_TOKEN: 't' })).toThrow('AWS_SESSION_TOKEN');
 });
 
 test('bytes are told in units that people read', () => {

@@ -13,7 +13,10 @@ export function s3Target(
   const url = addressOf(place, env);
   if (!url) return undefined;
   const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = env;
-  if (id && !secret) throw usage('AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not');
+  if (!id !== !secret)
+    throw usage('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together: one of them is not set');
+  if (id && env.AWS_SESSION_TOKEN)
+    throw usage('AWS_SESSION_TOKEN is set: for backups ClickHouse takes keys without a session token alone');
   const keys = id && secret ? [id, secret] : [];
   return { target: `S3(${[url, ...keys].map(quoted).join(', ')})`, name: place };
 }
