@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../../catalog/catalog.ts';
-import { connect } from '../../clickhouse/client.ts';
+import { connect, type Store } from '../../clickhouse/client.ts';
 import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
@@ -72,27 +72,22 @@ export async function startService(
   const reader = new Reader(opened.reporter, config.reportTimeoutSeconds * 1000 + limitToldWithinMs);
   const stopping = new AbortController();
   // The service goes on without what it could not read, so these are warnings.
-  const warnOf = (message: string) => {
-    const write = throttledErrorLog(log, message, 'warn');
-    // What a stop breaks off is no fault.
-    return (error: unknown) => {
-      if (!stopping.signal.aborted) write(error);
-    };
-  };
+  const warnOf = (message: string) => throttledErrorLog(log, message, 'warn', stopping.signal);
   const accounts = new AccountCache({
     store,
     onError: warnOf('tokens, limits and currencies not refreshed'),
   });
   // Few people sign out everywhere, or decide about mails, and the user of reports may not write.
-  const openWriter = () =>
-    connect({ ...opened.address, ...config.clickhouse.sessions }, { idleTimeoutMs: shortMs });
-  const noting = (note: typeof unsubscribe) => async (schedule: string, recipient: string) => {
-    const writer = openWriter();
-    await note(writer, schedule, recipient, store).finally(() => writer.close());
+  const withWriter = <T>(work: (writer: Store) => Promise<T>) => {
+    const address = { ...opened.address, ...config.clickhouse.sessions };
+    const writer = connect(address, { idleTimeoutMs: shortMs });
+    return work(writer).finally(() => writer.close());
   };
+  const noting = (note: typeof unsubscribe) => (schedule: string, recipient: string) =>
+    withWriter((writer) => note(writer, schedule, recipient, store));
   const signIn =
     config.signIn &&
-    signInOf(config.signIn, { store, openWriter, onError: warnOf('sign-outs everywhere not refreshed') });
+    signInOf(config.signIn, { store, withWriter, onError: warnOf('sign-outs everywhere not refreshed') });
   const lastLoad = lastLoadOf(store, warnOf('time of the last load not refreshed'));
   const placements = new AccountPlacements({
     store,
@@ -176,7 +171,7 @@ export async function startService(
       ...(signIn && { signIn }),
       recipients: { unsubscribe: noting(unsubscribe), agree: noting(agree) },
       ...(config.accountMails && {
-        ownSchedules: new OwnSchedules(store, openWriter, () => {
+        ownSchedules: new OwnSchedules(store, withWriter, () => {
           if (!timezone) throw storeUnavailable();
           return timezone;
         }),

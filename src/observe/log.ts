@@ -33,15 +33,19 @@ export function turnByTurn(destination: DestinationStream): DestinationStream {
   };
 }
 
-/** Logs what repeats every second or two at most once a minute: a failure, or a warning with its `err`. */
+/**
+ * Logs what repeats every second or two at most once a minute: a failure, or a warning with its `err`.
+ * @param stopping what a stop breaks off is no fault
+ */
 export function throttledErrorLog(
   log: Logger,
   message: string,
   level: 'error' | 'warn' = 'error',
+  stopping?: AbortSignal,
 ): (error: unknown) => void {
   let quietUntil = 0;
   return (err) => {
-    if (performance.now() < quietUntil) return;
+    if (stopping?.aborted || performance.now() < quietUntil) return;
     quietUntil = performance.now() + 60_000;
     log[level]({ err }, message);
   };

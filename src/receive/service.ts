@@ -45,12 +45,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
   const asking = connect(opened.address, { idleTimeoutMs: shortMs, unlogged: true });
   const stopping = new AbortController();
   const loading = new AbortController();
-  const onError = (message: string) => {
-    const write = throttledErrorLog(log, message);
-    return (error: unknown) => {
-      if (!stopping.signal.aborted) write(error);
-    };
-  };
+  const onError = (message: string) => throttledErrorLog(log, message, 'error', stopping.signal);
   const accounts = new AccountCache({
     store: asking,
     purpose: 'ingest',

@@ -18,6 +18,9 @@ export interface Owner {
   readonly person?: string | undefined;
 }
 
+/** Works with a client that may write `schedules`. */
+type WithWriter = <T>(work: (writer: Store) => Promise<T>) => Promise<T>;
+
 /** Of one account, those that it made. */
 const mostSchedules = 20;
 const mostRecipients = 50;
@@ -25,15 +28,14 @@ const mostRecipients = 50;
 /** The schedules that accounts make for themselves. Nobody sees or touches those of another account, or of the operator. */
 export class OwnSchedules {
   readonly #store: Store;
-  readonly #openWriter: () => Store;
+  readonly #withWriter: WithWriter;
   readonly #timezone: () => string;
   /** Of changes, which come one after the other, so that they see each other. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** @param openWriter a client that may write `schedules` */
-  constructor(store: Store, openWriter: () => Store, timezone: () => string) {
+  constructor(store: Store, withWriter: WithWriter, timezone: () => string) {
     this.#store = store;
-    this.#openWriter = openWriter;
+    this.#withWriter = withWriter;
     this.#timezone = timezone;
   }
 
@@ -95,10 +97,9 @@ export class OwnSchedules {
   }
 
   #change<T>(work: (write: (schedule: StoredSchedule) => Promise<void>) => Promise<T>): Promise<T> {
-    const turn = this.#last.then(async () => {
-      const writer = this.#openWriter();
-      return work((schedule) => storeSchedule(writer, schedule, this.#store)).finally(() => writer.close());
-    });
+    const turn = this.#last.then(() =>
+      this.#withWriter((writer) => work((schedule) => storeSchedule(writer, schedule, this.#store))),
+    );
     this.#last = turn.catch(() => {});
     return turn;
   }

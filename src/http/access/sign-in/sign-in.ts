@@ -8,15 +8,15 @@ import { Sessions } from './sessions.ts';
 
 export interface SignInStores {
   readonly store: Store;
-  /** A client that may write `sign_outs`. */
-  readonly openWriter: () => Store;
+  /** Works with a client that may write `sign_outs`. */
+  readonly withWriter: (work: (writer: Store) => Promise<void>) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
 
 /** Signing in at this provider; `signOuts` is to be started and stopped. */
 export function signInOf(
   settings: SignInSettings,
-  { store, openWriter, onError }: SignInStores,
+  { store, withWriter, onError }: SignInStores,
 ): SignInDeps & { readonly signOuts: KnownSignOuts } {
   const signOuts = new KnownSignOuts(store, onError);
   return {
@@ -24,12 +24,7 @@ export function signInOf(
     provider: new Provider(settings),
     sessions: new Sessions(settings, signOuts),
     signOutEverywhere: async (person) => {
-      const writer = openWriter();
-      try {
-        await signOutEverywhere(writer, person);
-      } finally {
-        await writer.close();
-      }
+      await withWriter((writer) => signOutEverywhere(writer, person));
       await signOuts.refresh();
     },
   };
