@@ -10,6 +10,7 @@ import {
   showLoad,
   unload,
 } from '../../operations/history.ts';
+import { usage } from '../command/arguments.ts';
 import { counted, exitRejected, formatNumber, say } from '../command/command.ts';
 import { addExplain } from './explain.ts';
 import { addOperation, type Given, operate, printRows } from './operate.ts';
@@ -18,13 +19,14 @@ import { addOperation, type Given, operate, printRows } from './operate.ts';
 export function addHistoryCommands(program: Command): void {
   const history = addOperation(program, loads, [], (given) => operate(loads, given, printRows));
   addOperation(history, showLoad, ['load'], (given) => operate(showLoad, given, printRows));
-  addOperation(program, rejects, ['load'], ({ dismiss: dismisses, ...given }) =>
-    dismisses
-      ? operate(dismiss, { load: given.load }, ({ dismissed }) =>
-          say(`${counted(dismissed, 'rejected row')} dismissed`),
-        )
-      : operate(rejects, given, printRows),
-  ).option('--dismiss', 'let go of those of these loads: they are listed and waited for no more');
+  addOperation(program, rejects, ['load'], async ({ dismiss: dismisses, ...given }) => {
+    if (!dismisses) return operate(rejects, given, printRows);
+    // Nobody can list them any more.
+    if (given.format !== 'table') throw usage('--dismiss prints no rows: list them first, without it');
+    return operate(dismiss, { load: given.load }, ({ dismissed }) =>
+      say(`${counted(dismissed, 'rejected row')} dismissed`),
+    );
+  }).option('--dismiss', 'let go of those of these loads: they are listed and waited for no more');
   addOperation(program, replay, ['load'], replayRows).argument(
     '<file>',
     'the corrected output of "adtally rejects LOAD --csv" or "--json"',

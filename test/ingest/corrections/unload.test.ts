@@ -206,6 +206,8 @@ test('dismissed rows are not listed or waited for any more, also not after the f
   expect(first.code).toBe(4);
   const [id] = JSON.parse(first.stdout).loads;
   expect((await run(['rejects', '--dismiss'])).code).toBe(2);
+  for (const format of ['--csv', '--json'])
+    expect((await run(['rejects', id, '--dismiss', format])).code).toBe(2);
   expect(await run(['rejects', id, '--dismiss'])).toMatchObject({
     code: 0,
     stderr: '4 rejected rows dismissed\n',
