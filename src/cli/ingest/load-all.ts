@@ -78,7 +78,7 @@ export async function loadAll(
   let sampled = false;
   const traces = await openTraces(config());
   const span = traces?.begin('ingest events', 'INTERNAL');
-  let failed = true;
+  let seconds = Number.NaN;
   try {
     const options: FileLoadOptions = {
       ...size,
@@ -123,7 +123,7 @@ export async function loadAll(
       open += result.openRejects;
       for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += result[name];
     }
-    failed = false;
+    seconds = Math.round(performance.now() - startedAt) / 1000;
   } catch (error) {
     if (!(error instanceof Stopped)) throw error;
     throw new Error('stopped. Rows already loaded are kept; run the same command again to continue', {
@@ -133,10 +133,9 @@ export async function loadAll(
     if (!flags.dryRun) await untilReportsShowIt();
     progress.stop();
     for (const text of rejects.texts()) say(text);
-    span?.end({ attributes: spanOf(total, files.length, loads), failed });
+    span?.end({ attributes: spanOf(total, files.length, loads), failed: Number.isNaN(seconds) });
     await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }
-  const seconds = Math.round(performance.now() - startedAt) / 1000;
   const replaced: string[] = [];
   for (const { file, places } of without.slice(0, mostWarnings)) {
     const known = await Promise.all(places.map((place) => retrying(() => loadedChunk(store, place))));
