@@ -10,7 +10,6 @@ import { type OpenStore, openStore } from '../config/store.ts';
 import { commandHere } from '../config/version.ts';
 import type { Service } from '../http/service.ts';
 import { openLog, turnByTurn } from '../observe/log.ts';
-import type { Receiver } from '../receive/service.ts';
 import { config, line, ofServer, print, quotedForShell, say, wasNew } from './command/command.ts';
 import { curlLines, loadDemo, newTokenAccount, pageLink } from './demo/demo.ts';
 
@@ -19,7 +18,7 @@ export function addServeCommands(program: Command): void {
   program
     .command('serve')
     .description('run the HTTP service')
-    .action(() => runService(config()));
+    .action(() => runService(config(), loadHttp));
   program
     .command('demo')
     .description('run the HTTP service on the embedded ClickHouse, with sample data if it is empty')
@@ -27,29 +26,25 @@ export function addServeCommands(program: Command): void {
   program
     .command('receive')
     .description('take events over HTTP: POST /v1/events on RECEIVE_PORT')
-    .action(() => runReceiver(config()));
+    .action(() => runService(config(), loadReceive));
   program
     .command('clickhouse')
     .description('run the embedded ClickHouse by itself, for other commands to share')
     .action(() => runEmbedded(config()));
 }
 
-/** `serve`: runs until a signal, then stops the service before ClickHouse. */
-async function runService(config: Config): Promise<void> {
-  await withOpenStore(config, loadHttp, async (opened, log) => {
-    const service = await serve(config, opened, log);
+/** Loaded here: the other commands start in half the time without HTTP, Redis and metrics. */
+const loadHttp = async () => (await import('../http/service.ts')).startService;
+const loadReceive = async () => (await import('../receive/service.ts')).startReceiver;
+
+/** `serve` and `receive`: run until a signal, then stop the service before ClickHouse. */
+async function runService(config: Config, load: typeof loadHttp | typeof loadReceive): Promise<void> {
+  await withOpenStore(config, load, async (opened, log) => {
+    const start = await load();
+    const service: Service = await start(config, opened, log);
     log.info(`listening on ${service.url}`);
     if (service.adminUrl) log.info(`/readyz and /metrics on ${service.adminUrl}`);
     await stopAtEnd([service], opened, log);
-  });
-}
-
-/** `receive`: the same for the service that takes events. */
-async function runReceiver(config: Config): Promise<void> {
-  await withOpenStore(config, loadReceive, async (opened, log) => {
-    const receiver = await receive(config, opened, log);
-    log.info(`listening on ${receiver.url}`);
-    await stopAtEnd([receiver], opened, log);
   });
 }
 
@@ -57,11 +52,11 @@ async function runReceiver(config: Config): Promise<void> {
 async function runDemo(config: Config): Promise<void> {
   await withOpenStore(config, loadHttp, async (opened, log) => {
     // First of all, so that a port in use ends this before there are tokens, which are shown only once.
-    const service = await serve(config, opened, log);
+    const service = await (await loadHttp())(config, opened, log);
     const services: { stop(): Promise<void> }[] = [service];
     const store = connect(opened.address);
     const work = async () => {
-      const receiver = await receive(config, opened, log);
+      const receiver = await (await loadReceive())(config, opened, log);
       services.push(receiver);
       const accounts = await loadDemo(store, { dataDir: config.dataDir, now: new Date(), say });
       return { receiver, accounts };
@@ -87,18 +82,6 @@ async function runDemo(config: Config): Promise<void> {
     log.info(`listening on ${service.url}; Ctrl-C stops`);
     await stopAtEnd(services, opened, log);
   });
-}
-
-/** Loaded here: the other commands start in half the time without HTTP, Redis and metrics. */
-const loadHttp = () => import('../http/service.ts');
-const loadReceive = () => import('../receive/service.ts');
-
-async function serve(config: Config, opened: OpenStore, log: Logger): Promise<Service> {
-  return (await loadHttp()).startService(config, opened, log);
-}
-
-async function receive(config: Config, opened: OpenStore, log: Logger): Promise<Receiver> {
-  return (await loadReceive()).startReceiver(config, opened, log);
 }
 
 /** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
