@@ -158,6 +158,8 @@ test('commands, and a program in Python, check what the service says, by the key
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('has no rows in 2026-03') });
   const unnamed = await runCommand(['close', '', '2026-03'], env);
   expect(unnamed).toMatchObject({ code: 2, stderr: expect.stringContaining('account must have 1 to 128') });
+  const empty = await runCommand(['close', '--all', '2019-01'], env);
+  expect(empty.stderr).toBe('no account has rows in 2019-01: there is nothing to close\n');
   const printed = await runCommand(['closes', 'manifest', revision], env);
   expect(printed).toMatchObject({ code: 0, stdout: manifest.toString() });
 

@@ -44,6 +44,8 @@ async function close(
   }
   const [month, account] = what.toReversed();
   await operate(closeMonths, { month, account, all, anyway }, ({ closed, unready }) => {
+    if (closed.length + unready.length === 0)
+      say(`no account has rows in ${month}: there is nothing to close`);
     if (json) print(JSON.stringify(closed));
     else {
       for (const { account, before, closed_at, rows, revision } of closed) {
