@@ -12,7 +12,6 @@ import { day, requireRange } from '../command/arguments.ts';
 import {
   config,
   counted,
-  ofServer,
   print,
   say,
   untilReportsShowIt,
@@ -112,22 +111,14 @@ function addDayTwoCommands(program: Command): void {
 }
 
 async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Promise<void> {
-  const { url, user, password, names, database, cluster } = clickhouse;
+  const { url, names, cluster } = clickhouse;
   const options = { renewDictionaries: true, ...(names && { names }) };
   let applied: string[] = [];
-  if (url) {
-    const address = { url, user, password, database };
-    const migrating = cluster
-      ? migrateCluster(address, cluster, reportTimezone, options)
-      : migrate(address, reportTimezone, options);
-    applied = await migrating.catch((error: unknown) => {
-      throw ofServer(url, error);
-    });
-  } else {
-    await withServer(async ({ address }) => {
-      applied = await migrateEmbedded(dataDir, address, reportTimezone);
-    });
-  }
+  await withServer(async ({ address }) => {
+    if (!url) applied = await migrateEmbedded(dataDir, address, reportTimezone);
+    else if (cluster) applied = await migrateCluster(address, cluster, reportTimezone, options);
+    else applied = await migrate(address, reportTimezone, options);
+  });
   if (await wasNew(applied)) say('the tables were created');
   else say(applied.length ? `applied ${applied.join(', ')}` : 'the schema is up to date');
 }
