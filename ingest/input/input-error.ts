@@ -4,18 +4,23 @@ export class InputError extends Error {}
 /** An input is not any more what it was: it has to be read anew, from its beginning. */
 export class InputChanged extends InputError {}
 
+/** Whether a name that was listed seems to have bytes that are not UTF-8: Node.js finds no file by such a name. */
+export function hasOtherBytes(file: string): boolean {
+  return file.includes('\ufffd');
+}
+
 /** What went wrong with a file, as an error that names it. Anything that is not an Error is returned as it is. */
 export function fileError(file: string, cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause;
   const Kind = cause instanceof InputChanged ? InputChanged : InputError;
-  return new Kind(`${file}: ${describeFileError(cause)}`, { cause });
+  return new Kind(`${file}: ${describeFileError(file, cause)}`, { cause });
 }
 
 /** What went wrong with a file, in words. */
-function describeFileError({ code, message }: NodeJS.ErrnoException): string {
+function describeFileError(file: string, { code, message }: NodeJS.ErrnoException): string {
   switch (code) {
     case 'ENOENT':
-      return 'there is no such file';
+      return hasOtherBytes(file) ? 'its name is not UTF-8; rename it' : 'there is no such file';
     case 'EACCES':
       return 'no permission to read it';
     case 'EISDIR':

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, storeTime } from '../../../clickhouse/client.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
 import type { Input } from '../../../ingest/input/input.ts';
+import { fileError, hasOtherBytes } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
   type FoundFile,
@@ -79,7 +80,7 @@ export async function follow(follower: Follower): Promise<void> {
     try {
       const lookedAt = await storeTime(store);
       const files = await follower.find(look === 0 ? undefined : tell);
-      const found = files.flatMap((input) => lookAt(input, follower, onAhead));
+      const found = files.flatMap((input) => lookAt(input, follower, onAhead, tell));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -122,8 +123,14 @@ export async function follow(follower: Follower): Promise<void> {
 /**
  * Nothing of what is gone since it was listed, may be incomplete, or can be read only once.
  * @param onAhead called for a file that seems to be written to in the future
+ * @param onFailed called for a file that is there and cannot be looked at
  */
-function lookAt(input: Input, { canBeUnloaded }: Follower, onAhead: (name: string) => void): Found[] {
+function lookAt(
+  input: Input,
+  { canBeUnloaded }: Follower,
+  onAhead: (name: string) => void,
+  onFailed: (error: Error) => void,
+): Found[] {
   try {
     const size = input.size();
     if (size === undefined || !input.look) return [];
@@ -135,7 +142,11 @@ function lookAt(input: Input, { canBeUnloaded }: Follower, onAhead: (name: strin
     // A list whose mode, owner or links alone change is no new one: to confirm again would confirm what was loaded since.
     const written = canBeUnloaded ? version : `${size} ${modified.getTime()}`;
     return [{ input, name: resolve(input.name), version: written, modified }];
-  } catch {
+  } catch (cause) {
+    const error = fileError(input.name, cause);
+    if (!(error instanceof Error)) throw error;
+    const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT' && !hasOtherBytes(input.name);
+    if (!isGone) onFailed(error);
     return [];
   }
 }

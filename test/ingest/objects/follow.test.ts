@@ -230,10 +230,11 @@ test('files of a folder are followed when nobody writes to them any more', async
   expect(await loader.counted()).toBe(7);
 });
 
-test('a place that fails keeps no other out, and neither does a link to nothing', async () => {
+test('a place that fails keeps no other out, and neither does a link to nothing, nor a file whose name is not UTF-8', async () => {
   const inbox = join(home, 'inbox');
   await mkdir(inbox);
   await symlink(join(home, 'nothing'), join(inbox, '0.ndjson'));
+  await writeFile(Buffer.from(`${inbox}/f\xfcr.ndjson`, 'latin1'), lines(30, 1));
   await put('1.ndjson', lines(0, 2));
   const running = following(s3(), inbox);
   await running.loaded(2);
@@ -245,7 +246,9 @@ test('a place that fails keeps no other out, and neither does a link to nothing'
   storage.reset();
   await put('3.ndjson', lines(20, 4));
   await running.loaded(4);
-  expect((await running.stopped()).match(/trying again/g)).toHaveLength(1);
+  const said = await running.stopped();
+  expect(said.match(/trying again/g)).toHaveLength(2);
+  expect(said).toContain('f\ufffdr.ndjson: its name is not UTF-8; rename it; trying again');
 });
 
 test('a file that could not be moved is moved later, also by another follower, and keeps no other out', async () => {
