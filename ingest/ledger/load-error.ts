@@ -26,7 +26,7 @@ export class Stopped extends Error {}
  */
 export function loadFailure(error: unknown, file: string, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted && comesOfAbort(error)) return new Stopped('stopped', { cause: error });
-  const unread = error instanceof Error && unreadable(error.message);
+  const unread = unreadable(error);
   if (unread) return new InputError(`${file}: ${unread}. Rows already loaded are kept.`, { cause: error });
   if (!(error instanceof Error) || !comesOfClickHouse(error)) return error;
   const reason = (error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
@@ -59,8 +59,16 @@ export function isOfInput(error: unknown): error is Error {
   return isRefusal(error instanceof LoadError ? error.cause : error);
 }
 
-/** What the engine could not decode of a file with a schema. */
-function unreadable(message: string): string | undefined {
+/** Types of errors by which a statement is ended, whatever it reads. */
+const ofEnding = new Set(['MEMORY_LIMIT_EXCEEDED', 'QUERY_WAS_CANCELLED', 'TIMEOUT_EXCEEDED']);
+
+/** What the engine could not decode of a file with a schema, in words. */
+export function unreadable(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // Whatever ends a statement names the column that is being read.
+  if (error instanceof ClickHouseError && (isOfStore(error) || ofEnding.has(error.type ?? '')))
+    return undefined;
+  const { message } = error;
   const [, avro] = /avro::Exception, e\.what\(\) = (.*?)(?: \(version|$)/m.exec(message) ?? [];
   if (avro) return `is a damaged Avro file: the records of a block cannot be decoded: ${avro}`;
   const [, reason, column] =

@@ -76,6 +76,15 @@ test.each([
   });
 });
 
+test.each(['MEMORY_LIMIT_EXCEEDED', 'QUERY_WAS_CANCELLED', 'NOT_ENOUGH_SPACE', 'ABORTED'])(
+  'what ends a statement while it reads a column of Parquet is no fault of the file: %s',
+  (type) => {
+    const message =
+      '(total) memory limit exceeded: read stage: ColumnData: column: c: While executing ParquetV3BlockInputFormat';
+    expect(failure(new ClickHouseError({ message, code: '241', type }))).toBeInstanceOf(LoadError);
+  },
+);
+
 test.each([
   ['what is in the file', new InputError('e.avro: is empty'), true],
   ['a failure of ClickHouse', failure(ofClickHouse('Memory limit exceeded')), true],
