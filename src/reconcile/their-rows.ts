@@ -8,6 +8,8 @@ import type { JudgeOptions } from '../../ingest/event/judge.ts';
 import type { FileReading } from '../../ingest/event/reading.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
+import { InputError } from '../../ingest/input/input-error.ts';
+import { unreadable } from '../../ingest/ledger/load-error.ts';
 import { describeRejected, type RejectedRow } from '../../ingest/rejects/rejected-rows.ts';
 import { type Days, everyDay } from '../report/plan.ts';
 import { figuresFrom, keyOf, measuresOf, type Side } from './model/sides.ts';
@@ -97,6 +99,9 @@ export async function readTheirs(
       }
       chunk.release();
     }
+  } catch (error) {
+    const unread = unreadable(error);
+    throw unread ? new InputError(`${input.name}: ${unread}`, { cause: error }) : error;
   } finally {
     await opened.close();
   }

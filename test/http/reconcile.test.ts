@@ -4,6 +4,7 @@ import { blob } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { avroFile, recordOf } from '../support/avro.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { all, days, theirs } from '../support/known-causes.ts';
 import { useLoader } from '../support/loader.ts';
@@ -314,6 +315,17 @@ describe('a request is refused', () => {
         ...{ status: 400, code: 'file_unreadable' },
       },
     );
+  });
+
+  test('because a block of it cannot be decoded', async () => {
+    const schema = recordOf({ event_time: 'string', campaign_id: 'string', impressions: 'long' });
+    const file = await avroFile(schema, [{ event_time: '2026-03-01', campaign_id: 'c1', impressions: 900 }]);
+    // Behind the header and its sync marker: how many records the block has, twice.
+    file[file.indexOf('a marker of 16 b') + 16] = 2 * 9;
+    expect(await refused('acme', new Blob([file]), { type: 'application/avro' })).toEqual({
+      ...{ status: 400, code: 'file_unreadable' },
+      detail: 'the file: is a damaged Avro file: the records of a block cannot be decoded: EOF reached',
+    });
   });
 
   const tooMany = {
