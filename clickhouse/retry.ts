@@ -46,6 +46,9 @@ const transientTypes = new Set([
   ...awayTypes,
 ]);
 
+/** Another node of a cluster went away in the middle of an answer, if it says so; a truncated file has these types, too. */
+const cutOffTypes = new Set(['ATTEMPT_TO_READ_AFTER_EOF', 'CANNOT_READ_ALL_DATA']);
+
 const transientCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -85,9 +88,8 @@ export async function retrying<T>(
 /** Whether an error is one of the connection or of a busy server, which a later attempt may not meet. */
 export function isTransient(error: Error): boolean {
   if (error instanceof ClickHouseError) {
-    // Another node of a cluster went away in the middle of an answer; a truncated file has this type, too.
-    const peerEnded = error.type === 'ATTEMPT_TO_READ_AFTER_EOF' && / packet from /.test(error.message);
-    return peerEnded || transientTypes.has(error.type ?? '');
+    const type = error.type ?? '';
+    return transientTypes.has(type) || (cutOffTypes.has(type) && / packet from /.test(error.message));
   }
   if (isOfConnection(error) || noServerBehind.test(error.message)) return true;
   return /socket hang up|aborted|premature close/i.test(error.message);

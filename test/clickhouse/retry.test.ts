@@ -24,6 +24,24 @@ test.each(Object.entries(codes))('a server that %s is asked again', async (_, co
   expect({ attempts, rows: answer.length }).toEqual({ attempts: 2, rows: 1 });
 });
 
+// As cut connections between two nodes had them.
+test.each([
+  ['Attempt to read after eof', 32],
+  ['Cannot read all data. Bytes read: 9. Bytes expected: 25', 33],
+])('a node that is lost in the middle of an answer is asked again: %s', async (said, code) => {
+  let attempts = 0;
+  const failsOnce = (message: string) => {
+    attempts = 0;
+    return retrying(() => {
+      const query = `SELECT throwIf(${attempts++ === 0}, '${message}', ${code}::Int16)`;
+      return select(db.store, query, {}, { allow_custom_error_code_in_throwif: 1 });
+    });
+  };
+  await failsOnce(`${said}: while receiving packet from 127.0.0.1:9000`);
+  expect(attempts).toBe(2);
+  await expect(failsOnce(said)).rejects.toThrow(said);
+});
+
 test('a clock that is set forward does not end the attempts', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());

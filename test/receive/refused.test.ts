@@ -3,6 +3,7 @@ import { Agent, type ClientRequest, get, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { ClickHouseError } from '@clickhouse/client';
 import pino from 'pino';
 import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
@@ -57,11 +58,14 @@ test('without the folder of mappings the service does not start, and while it is
   await expect(mappings.named('shop')).rejects.toThrow(/no folder that can be read/);
 });
 
-test('a part of a table that cannot be read is no damage of the body, which may come again', () => {
-  const failure = (message: string) => Object.assign(new Error(message), { type: 'CANNOT_DECOMPRESS' });
+test('a part of a table that cannot be read, or a node that is lost, is no damage of the body, which may come again', () => {
+  const failure = (message: string, type = 'CANNOT_DECOMPRESS') =>
+    new ClickHouseError({ message, code: '', type });
   const part =
     '(while reading from part /data/store/08b/202610_3_3_0/ in table adtally.load_chunks (08b) located on disk default)';
   expect(isDamage(failure(`Cannot decompress: ${part}`))).toBe(false);
+  const lost = 'Cannot read all data: while receiving packet from 127.0.0.1:9000';
+  expect(isDamage(failure(lost, 'CANNOT_READ_ALL_DATA'))).toBe(false);
   expect(isDamage(failure('Cannot decompress: While executing ParquetBlockInputFormat'))).toBe(true);
 });
 

@@ -1,4 +1,5 @@
 import { unreadablePart } from '../../../clickhouse/consistency/damaged-parts.ts';
+import { isTransient } from '../../../clickhouse/retry.ts';
 import { type FormatName, formats } from '../../../ingest/formats/formats.ts';
 import { encodingNamed } from '../../../ingest/input/text.ts';
 import { Problem } from './problems.ts';
@@ -41,9 +42,10 @@ const undecodable = [
   'UNKNOWN_COMPRESSION_METHOD',
 ];
 
-/** Whether the engine failed because the file is damaged, and not a part of a table. */
+/** Whether the engine failed because the file is damaged, and not a part of a table or what another node was sending. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof Error &&
   'type' in error &&
   undecodable.includes(String(error.type)) &&
-  !unreadablePart(error);
+  !unreadablePart(error) &&
+  !isTransient(error);
