@@ -59,15 +59,15 @@ export function isOfInput(error: unknown): error is Error {
   return isRefusal(error instanceof LoadError ? error.cause : error);
 }
 
-/** Types of errors by which a statement is ended, whatever it reads. */
-const ofEnding = new Set(['MEMORY_LIMIT_EXCEEDED', 'QUERY_WAS_CANCELLED', 'TIMEOUT_EXCEEDED']);
+/** Whether a statement lacked memory or time, or was ended by somebody, whatever it read. */
+export const wasEnded = ({ type = '' }: ClickHouseError): boolean =>
+  /^((MEMORY_LIMIT|TIMEOUT)_EXCEEDED|QUERY_WAS_CANCELLED)$/.test(type);
 
 /** What the engine could not decode of a file with a schema, in words. */
 export function unreadable(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   // Whatever ends a statement names the column that is being read.
-  if (error instanceof ClickHouseError && (isOfStore(error) || ofEnding.has(error.type ?? '')))
-    return undefined;
+  if (error instanceof ClickHouseError && (isOfStore(error) || wasEnded(error))) return undefined;
   const { message } = error;
   const [, avro] = /avro::Exception, e\.what\(\) = (.*?)(?: \(version|$)/m.exec(message) ?? [];
   if (avro) return `is a damaged Avro file: the records of a block cannot be decoded: ${avro}`;

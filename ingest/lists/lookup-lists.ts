@@ -12,7 +12,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import { readInput } from '../input/byte-source.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { isRefusal } from '../ledger/load-error.ts';
+import { isRefusal, wasEnded } from '../ledger/load-error.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { newlyConfirmed, newlyConfirmedColumns } from './newly-confirmed.ts';
 import { recordShownConfirmations, recordShownNames } from './record-shown.ts';
@@ -225,7 +225,8 @@ export async function loadLookupList(
       },
     });
   } catch (error) {
-    if (!isRefusal(error) || ofNeed.test(error.type ?? '')) throw error;
+    // Lists are small: where one lacks memory or time, other statements have taken it.
+    if (!isRefusal(error) || wasEnded(error)) throw error;
     const reason = reasonOf(error.message, list, namesIn(begun, delimiter));
     throw new InputError(`${input.name}: nothing was loaded: ${reason}`, { cause: error });
   }
@@ -240,9 +241,6 @@ export async function loadLookupList(
   }
   return lines;
 }
-
-/** Errors of a statement that lacked memory or time. Lists are small, so other statements have taken it. */
-const ofNeed = /^(MEMORY_LIMIT|TIMEOUT)_EXCEEDED$/;
 
 /** The names in the first line, to say what is missing there; ClickHouse alone reads it. */
 function namesIn([begun]: readonly Buffer[], delimiter: string | undefined): string[] | undefined {
