@@ -1,10 +1,10 @@
-import { ClickHouseError } from '@clickhouse/client';
+import type { ClickHouseError } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { type CheckedExpression, numberName, numberOf, textName } from '../event/expressions.ts';
 import { MappingError } from '../event/mapping.ts';
 import { identifier } from '../event/sql.ts';
 import { advised, inShort } from './advice.ts';
-import { checkSettings, explain } from './engine.ts';
+import { checkSettings, explain, isVerdict } from './engine.ts';
 import { type Expression, parseExpression, render } from './expression.ts';
 import { refusedFunction } from './functions.ts';
 import { findFailure } from './probe.ts';
@@ -46,7 +46,7 @@ async function check(
   const refuse = (reason: string) => new MappingError(`${place}: ${reason}`);
   const expression = parseExpression(source);
   const names = await functionsIn(store, expression).catch((error: unknown) => {
-    throw error instanceof ClickHouseError ? refuse(inShort(error)) : error;
+    throw isVerdict(error) ? refuse(inShort(error)) : error;
   });
   if (typeof names === 'string') throw refuse(names);
   const forbidden = await refusedFunction(store, names);
@@ -128,7 +128,7 @@ async function choose(
       await select(store, `SELECT (${sql}\n) AS result FROM (${row})`, {}, checkSettings).catch(isOfValue);
       return { sql, type: found?.type ?? '' };
     } catch (error) {
-      if (!(error instanceof ClickHouseError)) throw error;
+      if (!isVerdict(error)) throw error;
       first ??= error;
       if (!typeErrors.has(error.type ?? '') && !literalErrors.has(error.type ?? '')) return error;
     }
@@ -148,7 +148,7 @@ function choices(places: number): ((place: number) => boolean)[] {
 
 /** A value that cannot be read says nothing against the types. */
 function isOfValue(error: unknown): void {
-  if (!(error instanceof ClickHouseError) || typeErrors.has(error.type ?? '')) throw error;
+  if (!isVerdict(error) || typeErrors.has(error.type ?? '')) throw error;
 }
 
 /** Whether the zone of a time is the server's, which shows when that is another. */

@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
-import type { ClickHouseSettings } from '@clickhouse/client';
+import { ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 import type { Store } from '../../clickhouse/client.ts';
+import { isTransient, lacksMemory } from '../../clickhouse/retry.ts';
 
 /** Expressions are tried as the loader evaluates them. */
 export const checkSettings: ClickHouseSettings = {
@@ -11,6 +12,10 @@ export const checkSettings: ClickHouseSettings = {
   use_variant_as_common_type: 0,
   max_execution_time: 60,
 };
+
+/** Whether ClickHouse says something of the statement, and not that it is busy, ends or lacks memory. */
+export const isVerdict = (error: unknown): error is ClickHouseError =>
+  error instanceof ClickHouseError && !isTransient(error) && lacksMemory(error) !== 'server';
 
 /** The lines of an EXPLAIN of this. It is sent without a FORMAT, which would be part of what is explained. */
 export async function explain(store: Store, explained: string): Promise<string[]> {

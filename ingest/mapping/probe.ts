@@ -1,6 +1,6 @@
-import { ClickHouseError } from '@clickhouse/client';
+import type { ClickHouseError } from '@clickhouse/client';
 import { type Store, select } from '../../clickhouse/client.ts';
-import { checkSettings } from './engine.ts';
+import { checkSettings, isVerdict } from './engine.ts';
 import type { Expression } from './expression.ts';
 
 /** Values that functions stumble over. */
@@ -47,7 +47,7 @@ export async function findFailure(
     return select(store, query, { values }, checkSettings).then(
       () => undefined,
       (error: unknown) => {
-        if (error instanceof ClickHouseError) return error;
+        if (isVerdict(error)) return error;
         throw error;
       },
     );

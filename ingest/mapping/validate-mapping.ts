@@ -1,4 +1,3 @@
-import { ClickHouseError } from '@clickhouse/client';
 import { type EventField, fieldSpecs } from '../../catalog/events.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
@@ -12,6 +11,7 @@ import {
 } from '../event/mapping.ts';
 import { readText } from '../event/values.ts';
 import { checkCondition, checkExpression } from './check-expression.ts';
+import { isVerdict } from './engine.ts';
 
 /**
  * Holds a mapping against the engine, before anything is sent: its zone, its constants, its
@@ -54,7 +54,7 @@ async function validEvent(
 
 async function checkTimezone(store: Store, name: string, place: string): Promise<void> {
   await select(store, `SELECT toTimeZone(toDateTime(0, 'UTC'), ${quoted(name)})`).catch((error: unknown) => {
-    if (!(error instanceof ClickHouseError)) throw error;
+    if (!isVerdict(error)) throw error;
     throw new MappingError(`${place}: ${name} is no IANA time zone; give one such as Europe/Vienna or UTC`);
   });
 }

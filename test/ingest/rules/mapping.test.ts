@@ -1,10 +1,28 @@
+import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, test } from 'vitest';
+import type { Store } from '../../../clickhouse/client.ts';
 import { mappingFingerprint } from '../../../ingest/event/mapping.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
+import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 const { loadText, inFile, refusal } = useMappedLoads();
 const day = 'event_time=Day';
+
+test.each([
+  ['timezone', 'Europe/Vienna'],
+  ['expressions', { spend: '{Cost} / 100' }],
+])('what ClickHouse says of itself is nothing against a mapping: its %s', async (member, value) => {
+  const content = JSON.stringify({ map: { event_time: 'Day' }, [member]: value });
+  const spec = await readMapping({ mapping: { name: 'shop.json', content } });
+  const memory = { message: '(total) memory limit exceeded', code: '241', type: 'MEMORY_LIMIT_EXCEEDED' };
+  for (const error of [new ClickHouseError(memory), new ClickHouseError({ ...memory, type: 'ABORTED' })]) {
+    const fails = () => Promise.reject(error);
+    await expect(validateMapping({ query: fails, exec: fails } as unknown as Store, spec)).rejects.toBe(
+      error,
+    );
+  }
+});
 
 describe('fields from columns and constants', () => {
   test('columns of other names, constants, and columns of the same name', async () => {
