@@ -25,9 +25,12 @@ export function decimalSignOf(rows: readonly (readonly string[])[]): DecimalSign
   return point === comma ? undefined : point ? '.' : ',';
 }
 
+/** Cells that say that there is no number. */
+const isNone = (value: string) => /^\p{Z}*(?:[-–—]+|n\/?a|nan|null|none|\(?not set\)?)\p{Z}*$/iu.test(value);
+
 /** Whether most of these values are numbers, with signs of a currency or without. */
 export function areNumbers(values: readonly string[]): boolean {
-  const given = values.filter((value) => value !== '');
+  const given = values.filter((value) => value !== '' && !isNone(value));
   return (
     given.filter((value) => /^[^\d%]{0,4}\d[\d.,'’\p{Z}]*[^\d%]{0,4}$/u.test(value)).length * 2 > given.length
   );
@@ -36,6 +39,8 @@ export function areNumbers(values: readonly string[]): boolean {
 export interface NumberShape extends Shape {
   /** Without the comma as decimal sign, most of these numbers would be read as other amounts. */
   readonly decimalComma?: true;
+  /** Some cells say that there is no number, and are read as 0. */
+  readonly hasNone?: true;
 }
 
 /**
@@ -69,8 +74,10 @@ function writtenShape(
   values: readonly string[],
   sign: DecimalSign,
 ): NumberShape {
-  const name = `{${column}}`;
   const given = values.filter((value) => /\d/.test(value));
+  const none = [...new Set(values.filter(isNone))];
+  const quoted = none.map((value) => `'${value}'`).join(', ');
+  const name = none.length === 0 ? `{${column}}` : `if({${column}} IN (${quoted}), '0', {${column}})`;
   const found = given.flatMap((value) => {
     const [, before, digits = '', after] = number.exec(value) ?? [];
     return digits === ''
@@ -88,6 +95,7 @@ function writtenShape(
     };
   const decimals = decimalsOf(
     column,
+    name,
     kind,
     found.map(({ digits }) => digits.replace(/\p{Z}/gu, '')),
     sign,
@@ -108,13 +116,18 @@ function writtenShape(
   if (comma) text = `replaceOne(${text}, ',', '.')`;
   const signed = found.find((each) => each.currencies.length > 0)?.value;
   const why = [
+    ...(none.length === 0 ? [] : [`${quoted} is no number, and read as 0`]),
     ...(signed === undefined ? [] : [`${signed} has a sign`]),
     ...(example === undefined ? [] : [example]),
     ...(kind === 'count' && fraction !== undefined ? [`${fraction} is no whole number`] : []),
   ].join('; ');
   if (kind === 'count' && fraction !== undefined)
-    text = text === name ? `round(${name})` : `round(toDecimal64OrNull(${text}, 6))`;
-  return { ...(text !== name && { expression: text, reason: why }), ...(comma && { decimalComma: true }) };
+    text = text === `{${column}}` ? `round(${text})` : `round(toDecimal64OrNull(${text}, 6))`;
+  return {
+    ...(text !== `{${column}}` && { expression: text, reason: why }),
+    ...(comma && { decimalComma: true }),
+    ...(none.length > 0 && { hasNone: true }),
+  };
 }
 
 /** Names of columns whose numbers are thousands or millions: `Impressions (000)`, `Cost (k EUR)`. */
@@ -141,11 +154,11 @@ interface Decimals {
 
 function decimalsOf(
   column: string,
+  name: string,
   kind: 'count' | 'money',
   numbers: readonly string[],
   sign: DecimalSign,
 ): Decimals | { readonly question: string } {
-  const name = `{${column}}`;
   const apostrophe = numbers.find((each) => /['’]/.test(each));
   const others = [...new Set(numbers.flatMap((each) => each.match(/['’]/g) ?? []))]
     .join('')

@@ -170,12 +170,13 @@ function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draf
     const { question, asks, reason } = shape;
     // The comma of an example says nothing of points between thousands.
     const hasPoint = values.some((value) => value.includes('.'));
-    const isOther = kind === 'time' || (shape.decimalComma && (!hasDecimalComma || hasPoint));
+    const isOther =
+      kind === 'time' || shape.hasNone || (shape.decimalComma && (!hasDecimalComma || hasPoint));
     if (question === undefined && ((shape.expression ?? `{${column}}`) === text || !isOther)) continue;
     delete sources[field];
     if (question !== undefined) fillIn[asks ?? field] = question;
     if (question !== undefined && asks === undefined) draft.doubtful.push(field);
-    else draft.readBy(field, column, shape);
+    else draft.readBy(field, column, text.startsWith('round(') ? rounded(shape) : shape);
     reasons.push(`${field}: not as in the example${reason ? `, ${reason}` : ''}`);
   }
   const valuesOf = (column: string) => draft.valuesOf(column);
@@ -200,6 +201,11 @@ function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draf
   }
   return draft;
 }
+
+/** A number that the example rounds, also where no fraction is among the first. */
+const rounded = ({ expression = '' }: Shape): Shape => ({
+  expression: expression.startsWith('round(') ? expression : `round(toDecimal64OrNull(${expression}, 6))`,
+});
 
 /** How an event's time is read from one of these columns, as they are written. */
 function wayOfDays(columns: readonly string[], valuesOf: (column: string) => readonly string[]): string {
@@ -343,8 +349,8 @@ class Draft {
   }
 
   /** Amounts without any places may be in cents, or in millionths, however few they are. */
-  #unitQuestion(field: string, column: string, { expression, decimalComma }: NumberShape): Shape {
-    if (expression !== undefined && !decimalComma) return {};
+  #unitQuestion(field: string, column: string, { expression, decimalComma, hasNone }: NumberShape): Shape {
+    if (expression !== undefined && !decimalComma && !hasNone) return {};
     const given = this.valuesOf(column).filter((value) => /[1-9]/.test(value));
     if (given.length === 0 || !given.every((value) => /^-?\d+$/.test(value))) return {};
     const asUnits = expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;

@@ -258,6 +258,36 @@ describe('numbers', () => {
     expect(await loads.loadText(flags, file, fields)).toMatchObject({ events: [] });
   });
 
+  test.each(['--', ' --', '-', '—', 'N/A', 'null', '(not set)'])(
+    '%s says that there is no number',
+    async (none) => {
+      const fields = 'toUInt32(impressions), toUInt32(conversions), toString(spend)';
+      const rows = ['"1,204",3,€5.50', `7,${none},${none}`, `8,2,${none}`];
+      const numbers = (header: string, before: string) =>
+        loaded(
+          table(
+            `${header},Impr.,Conversions,Cost`,
+            rows.map((row) => `${before},${row}`),
+          ),
+          fields,
+        );
+      const events = [
+        [7, 0, '0'],
+        [8, 2, '0'],
+        [1204, 3, '5.5'],
+      ];
+      expect(await numbers('Day,Campaign ID', '2026-09-01,c')).toMatchObject({ events, rejected: [] });
+      // Of an example, which rounds conversions.
+      rows.push('9,0.50,1');
+      expect(await numbers('Day,Campaign ID,Device,Clicks', '2026-09-01,c,Computers,0')).toMatchObject({
+        events: [...events.slice(0, 2), [9, 1, '1'], ...events.slice(2)],
+        rejected: [],
+      });
+      const whole = await suggested(table('Day,Clicks,Cost', ['2026-09-01,5,120', `2026-09-01,5,${none}`]));
+      expect(whole.fill_in?.spend).toContain('may be parts of a unit');
+    },
+  );
+
   test('of an example: days that are written otherwise than there', async () => {
     const header = 'TimePeriod,CampaignId,DeviceType,Impressions,Clicks,Spend,Conversions';
     const { expressions, fill_in } = await suggested(
