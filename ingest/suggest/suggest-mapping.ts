@@ -418,18 +418,60 @@ class Draft {
     // Those that their day tells need no other column.
     const isTotal = (value: string | undefined) => others.includes(value ?? '');
     const at = this.#all.indexOf(day);
-    const conditions = totals.flatMap(([column, texts]) => {
-      const needed = texts.filter(
+    const told = totals.map(([column, texts]): [string, readonly string[]] => [
+      column,
+      texts.filter(
         (text) =>
           column === day ||
           this.#rows.some((row) => row[this.#all.indexOf(column)] === text && !isTotal(row[at])),
-      );
-      if (needed.length === 0) return [];
-      const quoted = needed.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
+      ),
+    ]);
+    const hasWords = told.some(([column, texts]) => column !== day && texts.length > 0);
+    const conditions = [...told, ...(hasWords ? [] : this.#sums(day, others))].flatMap(([column, texts]) => {
+      if (texts.length === 0) return [];
+      const quoted = texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
       this.reasons.push(`where: records whose ${column} is ${quoted} are totals`);
       return [`{${column}} NOT IN (${quoted})`];
     });
     if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
+  }
+
+  /**
+   * The first column with texts whose records have, on each day, the sum of each count of the other records, which are more.
+   * @param noDays values of the day that are none
+   */
+  #sums(day: string, noDays: readonly string[]): [string, readonly string[]][] {
+    const days = this.valuesOf(day);
+    // The last day may go on behind the first records.
+    const end = days.at(-1) === days[0] ? undefined : days.at(-1);
+    const groups = [...new Set(days)]
+      .filter((date) => date !== end && !noDays.includes(date))
+      .map((date) => [...days.keys()].filter((row) => days[row] === date));
+    const counts = countFields
+      .flatMap((field) => (this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : []))
+      .map((column) => this.valuesOf(column).map((text) => Number(text.replace(/\D/g, ''))));
+    const isSum = (texts: readonly string[], text: string) => {
+      let sums = 0;
+      const areSums = groups.every((rows) =>
+        counts.every((count) => {
+          const sumOf = (of: readonly number[]) => of.reduce((sum, row) => sum + (count[row] ?? 0), 0);
+          const own = sumOf(rows.filter((row) => texts[row] === text));
+          // Small ones may be alike by chance.
+          if (own > 9) sums++;
+          return own * 2 === sumOf(rows);
+        }),
+      );
+      return areSums && sums > 1 && texts.filter((each) => each === text).length * 2 < texts.length;
+    };
+    for (const column of this.#columns) {
+      const texts = this.valuesOf(column);
+      // Numbers and shares of a sum are others in the next file.
+      const isName = texts.filter((text) => /\d/.test(text)).length * 2 < texts.length;
+      if (!isName && !holdsIds(column) && !keyWords.test(column)) continue;
+      const found = someOf(texts, (text) => isSum(texts, text));
+      if (found.length > 0) return [[column, found]];
+    }
+    return [];
   }
 
   /** Asks for what an event needs and no column is known for, and for amounts. */

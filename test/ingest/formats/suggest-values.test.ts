@@ -473,6 +473,33 @@ describe('names and totals', () => {
     });
   });
 
+  test('sums of each day that no word tells are left out: they were another campaign, and counted twice', async () => {
+    const days = ['01', '02', '03'].flatMap((day) =>
+      [
+        ['a', 50, 5],
+        ['b', 31, 4],
+        ['b', 20, 0],
+        ['-', 101, 9],
+      ].map(([key, clicks, orders]) => `2026-09-${day},${key},${clicks},${orders}`),
+    );
+    const where = async (rows: readonly string[]) =>
+      (await suggested(table('Day,Campaign,Clicks,Conversions', rows))).where;
+    // The first records end within a day.
+    expect(await where(days.slice(0, -2))).toBe("{Campaign} NOT IN ('-')");
+    const reversed = [
+      'Clicks,Conversions,Campaign,Day',
+      ...days.map((row) => row.replace(/^(.*?),(.*?),(.*)/, '$3,$2,$1')),
+    ];
+    expect((await suggested(`${reversed.join('\n')}\n`)).where).toBe("{Campaign} NOT IN ('-')");
+    expect(await where(days.map((row) => row.replace(',9', ',8')))).toBeUndefined();
+    // Small numbers are alike by chance.
+    expect(await where(days.map((row) => row.replace(/\d*(\d),\d$/, '$1,0')))).toBeUndefined();
+    // Of two campaigns alike neither is the sum.
+    expect(
+      await where(days.filter((_, n) => n % 4 < 2).map((row) => row.replace(/\d+,\d$/, '5,1'))),
+    ).toBeUndefined();
+  });
+
   test('columns that may be counts, money or campaigns, in other languages', async () => {
     const { fill_in } = await suggested(
       table('Tag;Kampagnen-ID;Einblendungen;Klicks;Kosten', ['2026-09-01;k;1\u00a0204;1;1\u00a0000,50 €']),
