@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -7,26 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
+import { certificateIn } from '../../support/certificate.ts';
 import { environmentOf, listening, useCommands } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-tls-'));
-const file = (name: string) => join(folder, name);
-execFileSync(
-  'openssl',
-  [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
-    ...['-keyout', file('server.key'), '-out', file('server.crt')],
-  ],
-  { stdio: 'pipe' },
-);
+const files = certificateIn(folder);
 
 /** The real ClickHouse behind TLS, with a certificate that only its own authority knows: itself. */
 const secured = createServer(
-  { key: readFileSync(file('server.key')), cert: readFileSync(file('server.crt')) },
+  { key: readFileSync(files.key), cert: readFileSync(files.cert) },
   (asked, answer) => {
     const { method, headers, url } = asked;
     const on = request(`${db.address.url}${url}`, { method, headers }, (got) => {
@@ -57,7 +48,7 @@ test('a ClickHouse whose certificate nobody vouches for is sent no password', as
 });
 
 test('with the file of its authority commands and reports reach it over TLS', async () => {
-  const trusting = { ...env, NODE_EXTRA_CA_CERTS: file('server.crt') };
+  const trusting = { ...env, NODE_EXTRA_CA_CERTS: files.cert };
   const token = await createToken(db.store, { account: 'a', label: 'over TLS' });
   const listed = await commands.run(['token', 'list'], trusting);
   expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('over TLS')]);

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
@@ -10,6 +14,7 @@ import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import { replaceEvents } from '../../../ingest/replace/replace-events.ts';
+import { certificateIn } from '../../support/certificate.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { type Fault, useObjectStorage } from '../../support/object-storage.ts';
@@ -162,6 +167,21 @@ test('a store that does not recover is given up, with the reason', async () => {
   await expect(load([address('*')], { giveUpAfterMs: 100 })).rejects.toThrow(
     `${address('*')}: the storage does not answer: 503 SlowDown`,
   );
+});
+
+test('a store whose certificate nobody vouches for is not asked again', async () => {
+  const { key, cert } = certificateIn(loader.folder);
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  let asked = 0;
+  server.on('connection', () => asked++);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const own = new ObjectStores({ env: storage.keys, endpoint: `https://localhost:${port}` });
+  await expect(expandFiles([address('a.ndjson')], own)).rejects.toThrow(
+    `${address('a.ndjson')}: the certificate of the storage is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT): NODE_EXTRA_CA_CERTS names the authority that vouches for it`,
+  );
+  expect(asked).toBe(1);
+  server.close();
 });
 
 test.each(['listed', 'read'])(
