@@ -19,10 +19,10 @@ export function waysTo(name: string): string[][] {
 export function namesIn(record: string): string[] {
   const names = (value: unknown, before: string): string[] =>
     value !== null && typeof value === 'object' && !Array.isArray(value)
-      ? Object.entries(value).flatMap(([name, inner]) => [
-          `${before}${name}`,
-          ...names(inner, `${before}${name}.`),
-        ])
+      ? Object.entries(value)
+          // A path would look for such a name in a list.
+          .filter(([name]) => before === '' || !isPlace(name, 1))
+          .flatMap(([name, inner]) => [`${before}${name}`, ...names(inner, `${before}${name}.`)])
       : [];
   try {
     return names(JSON.parse(record), '');

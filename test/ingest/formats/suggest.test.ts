@@ -166,6 +166,14 @@ describe('a file of no known platform', () => {
         },
       },
     ],
+    'a number that is a name, behind which a path finds no amount': [
+      'numbered.ndjson',
+      '{"day":"2026-09-01","campaign":{"id":7},"clicks":1,"totals":{"0":{"cost":2.5}}}\n',
+      {
+        ...{ ignore_unknown: true, fill_in: account },
+        map: { event_time: 'day', campaign_id: 'campaign.id', referrals: 'clicks' },
+      },
+    ],
     'what is doubtful is asked for: day or month, spend or revenue, thousands or a fraction, a zone': [
       'doubt.csv',
       'Date,Campaign ID,Impressions,Revenue\n03/04/2026,1,1.204,2\n05/06/2026,1,1.100,3\n',
