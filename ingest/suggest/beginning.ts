@@ -20,6 +20,8 @@ export interface Beginning {
   readonly columns: readonly string[];
   /** Texts of the first records, in the order of the columns; also of totals, if they are among them. */
   readonly rows: readonly (readonly string[])[];
+  /** First cells of lines among the records that have fewer cells, such as those about the report below it. */
+  readonly notes: readonly string[];
   readonly layout: Layout;
   /** The first records alone, with all that is before them. */
   readonly sample: Input;
@@ -93,9 +95,9 @@ function tableOf(input: Input, text: string, own: string, mayHaveHeader: boolean
   for (const { cells } of titles)
     if (cells.length === width && areNames(cells)) requireNamedOnce(input.name, cells);
   const begin = header ?? 0;
-  const rows = records
-    .slice(header === undefined ? 0 : begin + 1)
-    .filter(({ cells }) => cells.length === width);
+  const below = records.slice(header === undefined ? 0 : begin + 1);
+  const rows = below.filter(({ cells }) => cells.length === width);
+  const notes = below.flatMap(({ cells }) => (cells.length < width ? cells.slice(0, 1) : []));
   if (header !== undefined && rows.length === 0)
     throw new InputError(`${input.name}: there is no record in it`);
   const first = records[begin]?.cells.slice(0, mostColumns) ?? [];
@@ -106,7 +108,7 @@ function tableOf(input: Input, text: string, own: string, mayHaveHeader: boolean
     ...(header === undefined ? { header: false as const } : before > 0 && { skip_lines: before }),
   };
   const sample = firstLines(input, lines, rows[sampleRecords - 1]?.line ?? lines.length);
-  return { columns, rows: rows.map(({ cells }) => cells), layout, sample };
+  return { columns, rows: rows.map(({ cells }) => cells), notes, layout, sample };
 }
 
 interface Split {
@@ -224,7 +226,7 @@ async function jsonOf(input: Input, text: string, reading: TextReading): Promise
   const rows = parsed.map((record) => names.map((name) => textAt(record, name)));
   const layout = path && path.length > 0 ? { records: path.join('.') } : {};
   const sample = firstLines(input, lines, sampleRecords);
-  return { columns: names, rows, layout, sample };
+  return { columns: names, rows, notes: [], layout, sample };
 }
 
 const linesOf = (text: string): string[] =>

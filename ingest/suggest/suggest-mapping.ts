@@ -289,6 +289,7 @@ class Draft {
   readonly #columns: readonly string[];
   readonly #all: readonly string[];
   readonly #rows: Beginning['rows'];
+  readonly #notes: Beginning['notes'];
   readonly sources: Record<string, Source> = {};
   readonly fillIn: Record<string, string> = {};
   /** The other members of the mapping. */
@@ -301,10 +302,11 @@ class Draft {
   /** Columns that are spend or revenue by their names. */
   #amounts: readonly string[] = [];
 
-  constructor({ columns, rows }: Beginning) {
+  constructor({ columns, rows, notes }: Beginning) {
     this.#columns = columns.filter(isReadable);
     this.#all = columns;
     this.#rows = rows;
+    this.#notes = notes;
     this.#sign = decimalSignOf(rows);
   }
 
@@ -390,7 +392,9 @@ class Draft {
       const read = { ...shape, expression: whole, reason: `where ${end} is the same day` };
       this.#read('event_time', day, isSpan ? read : shape);
       const { others = [] } = dateShape(day, values) ?? {};
-      this.#leaveOutTotals(day, others);
+      // Lines with fewer cells than the header are left out by a condition on the first column alone.
+      const notes = this.#all[0] === day ? this.#notes.filter((note) => !dateShape(day, [note])) : [];
+      this.#leaveOutTotals(day, [...new Set([...others, ...notes])]);
     }
   }
 
@@ -434,7 +438,7 @@ class Draft {
     const conditions = [...told, ...(hasWords ? [] : this.#sums(day, others))].flatMap(([column, texts]) => {
       if (texts.length === 0) return [];
       const quoted = texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
-      this.reasons.push(`where: records whose ${column} is ${quoted} are totals`);
+      this.reasons.push(`where: records whose ${column} is ${quoted} are totals or notes`);
       return [`{${column}} NOT IN (${quoted})`];
     });
     if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
