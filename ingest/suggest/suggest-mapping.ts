@@ -240,7 +240,7 @@ function fromColumns(fields: FieldsByName, beginning: Beginning): Draft {
 
 /** Columns that may hold a count whose name nobody knows, in the languages in which platforms write most exports. */
 const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
-  ad_requests: /requests?$/i,
+  ad_requests: /(?:request|attempt)s?$/i,
   impressions:
     /impr|^imps|shown|tracked ads|views?$|einblendung|affichage|gösterim|vertoning|visning|wyświetl|показ|展[现示]|表示回数|インプレ/i,
   referrals: /cli[ckq]|kli[ck]|^visits$|tıkla|клик|переход|点击|クリック/i,

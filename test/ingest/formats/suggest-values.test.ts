@@ -473,6 +473,11 @@ describe('names and totals', () => {
     });
   });
 
+  test('attempts of a mediation may be requests', async () => {
+    const { fill_in } = await suggested(table('Day,Ad Unit ID,Attempts,Impressions', ['2026-09-01,u,9,5']));
+    expect(fill_in?.ad_requests).toMatch(/^Attempts may be ad_requests/);
+  });
+
   test('lines about the report below its records are left out, and lines of records that lack cells are not', async () => {
     const below = [',,,7', 'Report Time:,2026/09/03', '© Theirs', '2026-09-04,c'];
     const text = table('Date,Campaign ID,Device,Clicks', [
