@@ -386,6 +386,8 @@ class Draft {
     else if (end !== undefined && !isSpan)
       this.fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.valuesOf(column))}`;
     else if (!isSpan && mayBeOfSeveralDays(day, values)) this.fillIn.event_time = whichDay(day, values);
+    else if (!this.#areSumsWithoutDay(values))
+      this.fillIn.event_time = `${day} is blank in records that are no totals, and may be that of the record above: take the report with the day in each record. Given ${wayOfDays([day], () => values)}, they are rejected`;
     else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
@@ -444,6 +446,43 @@ class Draft {
     if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
   }
 
+  /** Numbers of columns that are known as counts. */
+  #counts(): number[][] {
+    return countFields
+      .flatMap((field) => (this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : []))
+      .map((column) => this.valuesOf(column).map((text) => Number(text.replace(/\D/g, ''))));
+  }
+
+  /**
+   * Whether records without a day are called totals, name nothing, count nothing, or have the sums of all others, or of those
+   * directly above or below. The first records may be totals of all the file.
+   */
+  #areSumsWithoutDay(days: readonly string[]): boolean {
+    const counts = this.#counts();
+    const isName = (column: string) =>
+      !areNumbers(this.valuesOf(column)) || holdsIds(column) || keyWords.test(column);
+    const names = new Set<string | undefined>(this.#columns.filter(isName));
+    const dated = [...days.keys()].filter((row) => days[row] !== '');
+    const next = (row: number, step: 1 | -1) => {
+      const found: number[] = [];
+      let at = row;
+      while (days[at] === '') at += step;
+      for (; days[at]; at += step) found.push(at);
+      return found;
+    };
+    return [...days.keys()].every((row) => {
+      const cells = this.#rows[row] ?? [];
+      const isTotal =
+        days[row] !== '' ||
+        row < (dated[0] ?? 0) ||
+        cells.some((cell) => totalWords.test(cell)) ||
+        cells.every((cell, n) => !names.has(this.#all[n]) || !/[\p{L}\p{N}]/u.test(cell));
+      const areSums = (of: readonly number[]) =>
+        counts.every((count) => count[row] === of.reduce((sum, each) => sum + (count[each] ?? 0), 0));
+      return isTotal || [[], dated, next(row, -1), next(row, 1)].some(areSums);
+    });
+  }
+
   /**
    * The first column with texts whose records have, on each day, the sum of each count of the other records, which are more.
    * @param noDays values of the day that are none
@@ -455,9 +494,7 @@ class Draft {
     const groups = [...new Set(days)]
       .filter((date) => date !== end && !noDays.includes(date))
       .map((date) => [...days.keys()].filter((row) => days[row] === date));
-    const counts = countFields
-      .flatMap((field) => (this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : []))
-      .map((column) => this.valuesOf(column).map((text) => Number(text.replace(/\D/g, ''))));
+    const counts = this.#counts();
     const isSum = (texts: readonly string[], text: string) => {
       let sums = 0;
       const areSums = groups.every((rows) =>

@@ -473,6 +473,17 @@ describe('names and totals', () => {
     });
   });
 
+  test('records without a day that are no totals are asked about: a pivot writes each day once', async () => {
+    const rows = ['2026-09-01,a,50', ',b,20', '2026-09-02,a,6', '2026-09-02,b,7', ',,'];
+    const suggestion = await suggested(table('Day,Campaign ID,Clicks', rows));
+    expect(suggestion.fill_in?.event_time).toMatch(/^Day is blank in records that are no totals/);
+    expect(suggestion).not.toHaveProperty('where');
+    for (const total of ['50', '13']) {
+      const text = table('Day,Campaign ID,Clicks', rows.with(1, `,b,${total}`));
+      expect(await suggested(text)).toMatchObject({ where: "{Day} NOT IN ('')" });
+    }
+  });
+
   test('attempts of a mediation may be requests', async () => {
     const { fill_in } = await suggested(table('Day,Ad Unit ID,Attempts,Impressions', ['2026-09-01,u,9,5']));
     expect(fill_in?.ad_requests).toMatch(/^Attempts may be ad_requests/);
