@@ -101,6 +101,12 @@ export function lacksMemory(error: unknown): 'statement' | 'server' | undefined 
   return /\bQuery memory limit|\(for query\)/.test(error.message) ? 'statement' : 'server';
 }
 
+/** The title of the page that a web server answered with, where ClickHouse was to answer; undefined for other errors. */
+export function titleOfPage({ message }: Error): string | undefined {
+  if (!/^\s*<|^Unexpected token '<'/.test(message)) return undefined;
+  return /<(?:title|Message)>([^<]+)/i.exec(message)?.[1] ?? 'a page';
+}
+
 /** Whether a server says that it cannot reach another node of its cluster, or lost it. */
 export const isOfNode = (error: unknown): boolean =>
   error instanceof ClickHouseError && awayTypes.includes(error.type ?? '');

@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { isTransient } from '../../clickhouse/retry.ts';
+import { isTransient, titleOfPage } from '../../clickhouse/retry.ts';
 import { InputError } from '../input/input-error.ts';
 
 /** ClickHouse failed during a load, or others have gone ahead of it; the message says how to continue. */
@@ -29,7 +29,7 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
   const unread = unreadable(error);
   if (unread) return new InputError(`${file}: ${unread}. Rows already loaded are kept.`, { cause: error });
   if (!(error instanceof Error) || !comesOfClickHouse(error)) return error;
-  const reason = (error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
+  const reason = (titleOfPage(error) ?? error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
   return new LoadError(
     `${file}: ClickHouse failed: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
     { cause: error },
@@ -86,5 +86,10 @@ function comesOfAbort(error: unknown): boolean {
 }
 
 function comesOfClickHouse(error: Error): boolean {
-  return error instanceof ClickHouseError || 'syscall' in error || /socket hang up/.test(error.message);
+  return (
+    error instanceof ClickHouseError ||
+    'syscall' in error ||
+    /socket hang up/.test(error.message) ||
+    titleOfPage(error) !== undefined
+  );
 }

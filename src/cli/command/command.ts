@@ -7,7 +7,7 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection, isOfNode, isTransient, retrying } from '../../../clickhouse/retry.ts';
+import { isOfConnection, isOfNode, isTransient, retrying, titleOfPage } from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { LoadError } from '../../../ingest/ledger/load-error.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
@@ -144,8 +144,8 @@ export function ofServer(url: string, cause: unknown): unknown {
     const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
     return new Error(`the certificate of ${server} is not accepted (${reason})${advice}`, { cause });
   }
-  if (/^\s*<|^Unexpected token '<'/.test(cause.message)) {
-    const [, title = 'a page'] = /<(?:title|Message)>([^<]+)/i.exec(cause.message) ?? [];
+  const title = titleOfPage(cause);
+  if (title !== undefined) {
     return new Error(`what answers at ${origin} is no ClickHouse, or stands in front of it: ${title}`, {
       cause,
     });

@@ -1,5 +1,5 @@
 import type { Store } from '../../../clickhouse/client.ts';
-import { retrying } from '../../../clickhouse/retry.ts';
+import { retrying, titleOfPage } from '../../../clickhouse/retry.ts';
 import type { ValidMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
@@ -111,7 +111,9 @@ export async function loadAll(
       },
       onWait: (other) => progress.say(`waiting for load ${other}`),
       onRetry: (error) =>
-        progress.say(`ClickHouse does not respond: ${error.message}; retrying for two minutes`),
+        progress.say(
+          `ClickHouse does not respond: ${titleOfPage(error) ?? error.message}; retrying for two minutes`,
+        ),
     };
     const { results, loadId } = replaces
       ? await replace(files, options, { ...replaces, ...flags })

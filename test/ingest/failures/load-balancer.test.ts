@@ -6,6 +6,7 @@ import { connect, select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { eventsFile } from '../../support/load-under-way.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
 import { type Page, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
@@ -54,6 +55,21 @@ test.each([
   await store.close();
   const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
   expect(await select(db.store, query, { account })).toEqual([{ events: 10 }]);
+});
+
+test.each([
+  [502, 0, 'ClickHouse does not respond: Bad Gateway; retrying'],
+  [403, 1, 'paged-403.ndjson: ClickHouse failed: Forbidden. Rows already loaded are kept.'],
+])('the page of a load balancer is told by its title: %i', async (status, ended, said) => {
+  const title = status === 502 ? 'Bad Gateway' : 'Forbidden';
+  page = { status, text: `<html>\r\n<head><title>${title}</title></head></html>` };
+  unanswered = [/INSERT INTO incoming /];
+  const file = eventsFile(folder, `paged-${status}`, 1);
+  const env = environmentOf({ ...db.address, url: way.url });
+  const { code, stderr } = await commands.run(['ingest', 'events', file], env);
+  expect([unanswered, code]).toEqual([[], ended]);
+  expect(stderr).toContain(said);
+  expect(stderr).not.toContain('<html>');
 });
 
 test('an answer without a text is told as that', async () => {
