@@ -154,8 +154,8 @@ test('while a chunk is in doubt, prune changes nothing and says what to do; then
     'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6) WHERE load_id = {loadId:String}',
     { loadId },
   );
-  for (const reports of [false, true]) {
-    await expect(prune(db.store, { ...keep, reports }, now)).rejects.toThrow(
+  for (const flags of [{}, { reports: true }, { dryRun: true }]) {
+    await expect(prune(db.store, { ...keep, ...flags }, now)).rejects.toThrow(
       /Run its command again, which completes the chunk, or take it back with adtally unload .*; then prune/,
     );
   }

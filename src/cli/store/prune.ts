@@ -60,14 +60,17 @@ export async function prune(store: Store, flags: PruneFlags, now: Date): Promise
   const { timezone } = await requireSettings(store);
   const first = firstKept(now, timezone, flags.keep);
   const until = addDays(first, -1);
-  if (flags.dryRun) {
-    if (!flags.anyway) await requireClosed(store, until, flags.reports);
-    return flags.reports ? tellDrop(store, first) : tellFold(store, first);
-  }
-  const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
+  const requireSafe = async () => {
     await requireWholeTable(store, 'events');
     await requireNoUnsettledChunk(store, 'prune', { from: everyDay.from, to: until });
     if (!flags.anyway) await requireClosed(store, until, flags.reports);
+  };
+  if (flags.dryRun) {
+    await requireSafe();
+    return flags.reports ? tellDrop(store, first) : tellFold(store, first);
+  }
+  const done = await exclusively(store, 'prune', `prune before ${first}`, async (load) => {
+    await requireSafe();
     await recordPrunedMonths(store, until);
     const months = await monthsToForget(store, first, flags.reports);
     const beganAt = await beginRewrite(store, months);
