@@ -159,10 +159,16 @@ export async function select<Row>(
   return result.json<Row>();
 }
 
+/** The row of a statement that has one. @throws where ClickHouse sends none */
+export async function selectOne<Row>(...statement: Parameters<typeof select>): Promise<Row> {
+  const [row] = await select<Row>(...statement);
+  if (!row) throw new Error('ClickHouse sent no row');
+  return row;
+}
+
 /** Now, by the clock of the store: `yyyy-mm-dd hh:mm:ss.ffffff`, UTC. @param digits of the fraction of the second */
 export async function storeTime(store: Store, digits: 6 | 9 = 6): Promise<string> {
-  const [row] = await select<{ now: string }>(store, `SELECT toString(now64(${digits}, 'UTC')) AS now`);
-  if (!row) throw new Error('ClickHouse did not tell its time');
+  const row = await selectOne<{ now: string }>(store, `SELECT toString(now64(${digits}, 'UTC')) AS now`);
   return row.now;
 }
 

@@ -1,6 +1,6 @@
 import { closedTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../client.ts';
+import { type Store, select, selectOne } from '../client.ts';
 import { type Layout, layoutOf } from '../cluster/layout.ts';
 import { onNodes } from '../cluster/on-nodes.ts';
 import { distributedEngine, schemaStatements, shardingKeys } from '../migrate/migration-files.ts';
@@ -282,12 +282,6 @@ function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): s
 }
 
 async function singleLine(store: Store, query: string): Promise<string> {
-  const [row] = await select<{ text: string }>(
-    store,
-    'SELECT formatQuerySingleLine({query:String}) AS text',
-    {
-      query,
-    },
-  );
-  return row?.text ?? '';
+  const sql = 'SELECT formatQuerySingleLine({query:String}) AS text';
+  return (await selectOne<{ text: string }>(store, sql, { query })).text;
 }

@@ -1,6 +1,6 @@
 import { dimensionOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../catalog/catalog.ts';
-import { type Store, select } from '../client.ts';
+import { type Store, select, selectOne } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { rollupPartition, rollups, selectOf } from '../rollups.ts';
 import {
@@ -94,8 +94,7 @@ async function onMonths(
 
 async function countRows(store: Store, from: string, days?: DayRange): Promise<number> {
   const query = `SELECT toFloat64(count()) AS rows FROM ${from}`;
-  const [counted] = await select<{ rows: number }>(store, query, { ...days });
-  if (!counted) throw new Error('ClickHouse did not count the folded rows');
+  const counted = await selectOne<{ rows: number }>(store, query, { ...days });
   return counted.rows;
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { chunkInDoubt } from '../chunks-in-doubt.ts';
-import { type Store, select } from '../client.ts';
+import { type Store, select, selectOne } from '../client.ts';
 import { type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
 import { homeShardExpression } from '../cluster/sharding-key.ts';
@@ -39,14 +39,13 @@ export async function placeAccount(
   if (unknown !== undefined)
     throw new Error(`there is no shard ${unknown}: ${layout.cluster} has shards 1 to ${maxShard}`);
   await requireNoUnsettledChunk(store);
-  const [now] = await select<{ home: number; shards: number[]; rows: number }>(
+  const now = await selectOne<{ home: number; shards: number[]; rows: number }>(
     store,
     `SELECT toUInt32(${homeShardExpression('{account:String}', layout.sharding)}) AS home,
             (SELECT groupArrayArray(shards) FROM placements FINAL WHERE account_id = {account:String}) AS shards,
             toUInt32((SELECT count() FROM (${accountsWithRows(catalog, 'WHERE account_id = {account:String}')}))) AS rows`,
     { account },
   );
-  if (!now) throw new Error('ClickHouse returned no row for the account');
   const readAll = shards.length > 1 || now.rows > 0;
   if (readAll) {
     await recordPlacement(store, account, now.shards.length > 0 ? now.shards : [now.home], true);

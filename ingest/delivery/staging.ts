@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { eventColumns } from '../../catalog/events.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
@@ -63,8 +63,7 @@ async function countedFrom(store: Store, { batch, dedupe }: HeldChunk, from: str
   const isNewEvent = `uniqExactIf((event_id, day), ${isEvent} AND ${isNew})`;
   const query = `SELECT ${counted}, ${dedupe === undefined ? 'good' : `toFloat64(${isNewEvent})`} AS rows FROM ${from}`;
   const params = { batch, chunk: dedupe ?? '' };
-  const [row] = await select<Counted & { readonly rows: number }>(store, query, params);
-  if (!row) throw new Error(`ClickHouse did not count what is held back of ${batch}`);
+  const row = await selectOne<Counted & { readonly rows: number }>(store, query, params);
   const { good, ...counts } = row;
   return { ...counts, duplicates: good - counts.rows };
 }

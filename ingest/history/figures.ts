@@ -1,7 +1,7 @@
 import { closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, selectOne } from '../../clickhouse/client.ts';
 import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
@@ -48,15 +48,12 @@ export interface UnconfirmedDays {
 
 /** @throws when ClickHouse does not tell */
 export async function unconfirmedDays(store: Store): Promise<UnconfirmedDays> {
-  const [row] = await select<UnconfirmedDays>(store, openWork.unconfirmedDays);
-  if (!row) throw new Error('ClickHouse did not count the unconfirmed days');
-  return row;
+  return selectOne<UnconfirmedDays>(store, openWork.unconfirmedDays);
 }
 
 /** @throws when ClickHouse does not tell */
 export async function askFigure(store: Store, statement: string): Promise<number> {
-  const [row] = await select<{ figure: number }>(store, statement);
-  if (!row) throw new Error('ClickHouse did not count');
+  const row = await selectOne<{ figure: number }>(store, statement);
   return row.figure;
 }
 
@@ -77,7 +74,7 @@ const sinceDay = "load_id >= formatDateTime(toStartOfDay({day:Date}, {timezone:S
 
 /** @param day `yyyy-mm-dd`, in `timezone` */
 export async function loadsOf(store: Store, day: string, timezone: string): Promise<LoadsOfDay> {
-  const [row] = await select<LoadsOfDay>(
+  return selectOne<LoadsOfDay>(
     store,
     `WITH ${stateColumn} AS now
      SELECT toFloat64(count()) AS loads, toFloat64(countIf(now IN ('failed', 'dead'))) AS failed,
@@ -87,8 +84,6 @@ export async function loadsOf(store: Store, day: string, timezone: string): Prom
      FROM loads AS l FINAL WHERE kind != 'rebuild' AND ${sinceDay} AND toDate(started_at, {timezone:String}) = {day:Date}`,
     { day, timezone },
   );
-  if (!row) throw new Error('ClickHouse did not count the loads');
-  return row;
 }
 
 /** What the tables of a store take on the server that is asked; of a cluster, on that node. */

@@ -1,6 +1,6 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, selectOne } from '../../clickhouse/client.ts';
 import { changedAt } from '../../clickhouse/rollups.ts';
 import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
 
@@ -25,7 +25,7 @@ const givenUpAfterDays = 7;
  */
 export async function failingFiles(store: Store, now: Date): Promise<FailingFiles> {
   const since = new Date(now.getTime() - givenUpAfterDays * 86_400_000);
-  const [row] = await select<FailingFiles>(
+  return selectOne<FailingFiles>(
     store,
     `SELECT toFloat64(count()) AS files, argMax(name, last) AS file, max(last).2 AS load,
        toFloat64(argMax(failures, last)) AS times, max(last).3 AS error
@@ -38,8 +38,6 @@ export async function failingFiles(store: Store, now: Date): Promise<FailingFile
        GROUP BY name HAVING failures > 0)`,
     { since: since.toISOString().replace(/\D/g, '').slice(0, 14) },
   );
-  if (!row) throw new Error('ClickHouse did not tell which loads fail');
-  return row;
 }
 
 /** The load that has been under way for longest. Rebuilds and backups are loads, too: others wait for them. */
@@ -51,14 +49,12 @@ export interface LongestLoad {
 }
 
 export async function longestLoad(store: Store): Promise<LongestLoad> {
-  const [row] = await select<LongestLoad>(
+  return selectOne<LongestLoad>(
     store,
     `SELECT toFloat64(greatest(0, max(age))) AS seconds, argMax(load_id, age) AS load, argMax(name, age) AS file
      FROM (SELECT load_id, l.file AS name, dateDiff('second', l.started_at, now64(3)) AS age
            FROM loads AS l FINAL WHERE l.state = 'running' AND ${fresh})`,
   );
-  if (!row) throw new Error('ClickHouse did not tell what is loading');
-  return row;
 }
 
 /**
@@ -66,12 +62,11 @@ export async function longestLoad(store: Store): Promise<LongestLoad> {
  * however that ended: a file without events, a repeated one and a load that fails add nothing to them.
  */
 export async function lastEventsAt(store: Store): Promise<number> {
-  const [row] = await select<{ seconds: number }>(
+  const row = await selectOne<{ seconds: number }>(
     store,
     `SELECT toUnixTimestamp64Micro(max(at)) / 1e6 AS seconds FROM (${Object.keys(catalog.families)
       .map((family) => `SELECT max(r.${changedAt}) AS at FROM ${rollupTable(family, [])} AS r`)
       .join(' UNION ALL ')})`,
   );
-  if (!row) throw new Error('ClickHouse did not tell when events came');
   return row.seconds;
 }

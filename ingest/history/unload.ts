@@ -1,6 +1,6 @@
 import { catalog } from '../../catalog/catalog.ts';
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -116,14 +116,13 @@ async function find(store: Store, { id, kind, state, replayId }: LoadState): Pro
       `load ${id} cannot be taken back: load ${by} stands in the place of events of ${whose}, which would come back beside those with its file. Take that load back first (adtally unload ${by})${instead}. Nothing was changed.`,
     );
   }
-  const [counted] = await select<{ events: number; rejectedRows: number; reopenedRows: number }>(
+  const counted = await selectOne<{ events: number; rejectedRows: number; reopenedRows: number }>(
     store,
     `SELECT (SELECT toFloat64(sum(d.events)) FROM chunk_days AS d WHERE chunk IN ${own.sql}) AS events,
        (SELECT toFloat64(count()) FROM rejected_rows FINAL WHERE chunk IN ${own.sql} AND ${openRejects}) AS rejectedRows,
        (SELECT toFloat64(count()) FROM rejected_rows FINAL WHERE replay_id = {replayId:String} AND replay_id != '') AS reopenedRows`,
     { ...own.params, replayId },
   );
-  if (!counted) throw new Error('ClickHouse did not count what there is of the load');
   const chunks = await idsOf(store, own);
   if (kind === 'replacement' && state !== 'loaded' && chunks.length > 0) {
     throw new LoadRefused(

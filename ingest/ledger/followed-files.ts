@@ -1,4 +1,4 @@
-import { insertData, type Store, select } from '../../clickhouse/client.ts';
+import { insertData, type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { together } from './batch-calls.ts';
 
 /** A file as a look found it. */
@@ -116,12 +116,10 @@ export interface LatelyFollowed {
 
 /** @throws when ClickHouse does not tell */
 export async function latelyFollowed(store: Store): Promise<LatelyFollowed> {
-  const [row] = await select<LatelyFollowed>(
+  return selectOne<LatelyFollowed>(
     store,
     `SELECT toFloat64(uniqExact(name)) AS files, if(files = 0, '', toString(toDateTime(max(loaded_at), 'UTC'))) AS last_at,
        toFloat64(greatest(0, dateDiff('second', argMax(modified_at, loaded_at), max(loaded_at)))) AS waited_seconds
      FROM followed_files WHERE reading != '${looks}' AND loaded_at > now64(6) - toIntervalDay(1)`,
   );
-  if (!row) throw new Error('ClickHouse did not count what was followed');
-  return row;
 }

@@ -1,6 +1,6 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import type { Input } from '../input/input.ts';
 import { confirmationTime } from './confirmation-time.ts';
 import { type ListReading, loadLookupList, lookupLists } from './lookup-lists.ts';
@@ -68,13 +68,12 @@ async function newlyConfirmedDays(
   const rows = `FROM confirmations AS c WHERE ${where}`;
   const [last] = await select<{ at: string }>(store, `SELECT toString(max(${madeAt})) AS at ${rows}`, params);
   return async () => {
-    const [row] = await select<{ days: number }>(
+    const row = await selectOne<{ days: number }>(
       store,
       `SELECT toFloat64(uniqExact(account_id, day)) AS days ${rows}
          AND c.confirmed_at = toDateTime64({time:String}, 6, 'UTC') AND ${madeAt} > toDateTime64({last:String}, 6, 'UTC')`,
       { ...params, time, last: last?.at },
     );
-    if (!row) throw new Error('ClickHouse did not count the confirmed days');
     return row.days;
   };
 }

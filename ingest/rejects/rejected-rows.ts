@@ -1,4 +1,4 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { describePlace } from '../event/record-place.ts';
@@ -93,8 +93,7 @@ export async function dismissRejects(store: Store, loads: readonly string[], exc
   const open = `${ofLoads} AND ${openRejects} AND replay_id = ''
     AND r.chunk NOT IN (SELECT chunk FROM load_chunks WHERE load_id = {except:String})`;
   const counted = `SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
-  const [row] = await select<{ open: number }>(store, counted, { loads, except });
-  if (!row) throw new Error('ClickHouse did not count the rejected rows');
+  const row = await selectOne<{ open: number }>(store, counted, { loads, except });
   if (row.open === 0) return 0;
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, dismissed_at, version)

@@ -1,5 +1,5 @@
 import { type Amount, countFields } from '../../catalog/events.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, selectOne } from '../../clickhouse/client.ts';
 import type { Leaving } from '../history/past-events.ts';
 import { isHeldEvent } from './target.ts';
 
@@ -22,9 +22,7 @@ export async function compareTotals(store: Store, { sql, params }: Leaving): Pro
   ];
   const totals = (from: string) => `SELECT ${sums.join(', ')} FROM ${from}`;
   const ask = async (query: string) => {
-    const [row] = await select<Record<Change['what'], string>>(store, query, params);
-    if (!row) throw new Error('ClickHouse did not add up the events');
-    return row;
+    return selectOne<Record<Change['what'], string>>(store, query, params);
   };
   const before = await ask(totals(`events AS t WHERE ${sql()}`));
   const after = await ask(

@@ -1,4 +1,4 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, selectOne } from '../../clickhouse/client.ts';
 
 /** A row of one of these tables; only its latest version counts. */
 export interface Versioned {
@@ -34,9 +34,7 @@ export async function readStates<Table extends keyof typeof keys>(
 ): Promise<Record<Table, TableState>> {
   const stateIn = (table: Table) =>
     `(SELECT concat(toString(count()), ' ', toString(sum(cityHash64(t.${keys[table]}, t.version)))) FROM ${table} AS t FINAL) AS ${table}`;
-  const [states] = await select<Record<Table, TableState>>(store, `SELECT ${tables.map(stateIn).join(', ')}`);
-  if (!states) throw new Error('ClickHouse returned no row for the tables of accounts');
-  return states;
+  return selectOne<Record<Table, TableState>>(store, `SELECT ${tables.map(stateIn).join(', ')}`);
 }
 
 /** The expression of a row's digest. */

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { closedTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import { readSettings } from '../report/compile.ts';
@@ -140,21 +140,16 @@ async function countRows(store: Store, catalog: Catalog, account: string, revisi
     (family) =>
       `(SELECT count() FROM ${closedTable(family)} FINAL WHERE account_id = {account:String} AND revision = {revision:String})`,
   );
-  const [row] = await select<{ rows: number }>(store, `SELECT toFloat64(${counts.join(' + ')}) AS rows`, {
-    account,
-    revision,
-  });
-  if (!row) throw new Error('ClickHouse did not count the rows of the close');
-  return row.rows;
+  const query = `SELECT toFloat64(${counts.join(' + ')}) AS rows`;
+  return (await selectOne<{ rows: number }>(store, query, { account, revision })).rows;
 }
 
 /** Now, but never before the last close of the month, whatever the clock says. */
 async function timeAfter(store: Store, last: Close | undefined): Promise<string> {
-  const [row] = await select<{ at: string }>(
+  const row = await selectOne<{ at: string }>(
     store,
     `SELECT toString(greatest(now64(6, 'UTC'), toDateTime64({last:String}, 6, 'UTC') + toIntervalMicrosecond(1))) AS at`,
     { last: last?.closed_at ?? '1970-01-01 00:00:00.000000' },
   );
-  if (!row) throw new Error('ClickHouse did not tell the time');
   return row.at;
 }

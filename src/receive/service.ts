@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { connect, type Store, select } from '../../clickhouse/client.ts';
+import { connect, type Store, selectOne } from '../../clickhouse/client.ts';
 import { localDatabase } from '../../clickhouse/cluster/layout.ts';
 import { requireMigrated, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
@@ -136,11 +136,11 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
 /** Of the partition of this store that has the most on this server; a shard has its own in a database beside. */
 async function mostParts(store: Store): Promise<number> {
   const { database } = store.address;
-  const [row] = await select<{ parts: number }>(
+  const { parts } = await selectOne<{ parts: number }>(
     store,
     `SELECT toFloat64(max(of_partition)) AS parts FROM (
        SELECT count() AS of_partition FROM system.parts WHERE active AND database IN {of:Array(String)} GROUP BY database, table, partition_id)`,
     { of: [database, localDatabase(database)] },
   );
-  return row?.parts ?? 0;
+  return parts;
 }

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { ClickHouseError } from '@clickhouse/client';
-import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { connect, type Store, select, selectOne } from '../../../clickhouse/client.ts';
 import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
@@ -99,12 +99,12 @@ async function isThere(server: Store, database: string): Promise<boolean> {
 
 /** Bytes of its parts on the disk. */
 export async function sizeOfDatabase(server: Store, database: string): Promise<number> {
-  const [size] = await select<{ bytes: number }>(
+  const { bytes } = await selectOne<{ bytes: number }>(
     server,
     'SELECT toFloat64(sum(bytes_on_disk)) AS bytes FROM system.parts WHERE active AND database = {database:String}',
     { database },
   );
-  return size?.bytes ?? 0;
+  return bytes;
 }
 
 export async function requireOneNode(store: Store): Promise<void> {

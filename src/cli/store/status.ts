@@ -1,4 +1,4 @@
-import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { connect, type Store, selectOne } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
@@ -50,7 +50,7 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
   const server = connect({ ...opened.address, database: 'default' });
   const reachable = connect(opened.address, { withoutMissingShards: true });
   try {
-    const [row] = await select<{ version: string }>(server, 'SELECT version() AS version');
+    const { version } = await selectOne<{ version: string }>(server, 'SELECT version() AS version');
     const { migrations, first } = await schemaOf(opened);
     const readable = Array.isArray(migrations) && migrations.length === 0;
     const missing = readable ? await missingShards(opened) : [];
@@ -60,7 +60,7 @@ async function readStatus(opened: Store, now: Date): Promise<Status> {
     return {
       adtally: runningVersion(),
       node: process.version,
-      clickhouse: row?.version ?? '',
+      clickhouse: version,
       where: clickhouse.url ?? dataDir,
       database,
       migrations,
@@ -92,22 +92,20 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
   const { timezone } = await requireSettings(store);
   const today = localDay(now, timezone);
   // Only pruned months are read; the rest is known from metadata.
-  const [events] = await select<{ rows: number; folded_rows: number; first_day: string; last_day: string }>(
+  const events = await selectOne<{ rows: number; folded_rows: number; first_day: string; last_day: string }>(
     store,
     `SELECT toFloat64(count()) AS rows, if(rows = 0, '', toString(min(day))) AS first_day,
        if(rows = 0, '', toString(max(day))) AS last_day,
        (SELECT toFloat64(count()) FROM events WHERE chunk = '${foldedChunk}'
           AND ${rollupPartition} IN (SELECT month FROM pruned_months)) AS folded_rows FROM events`,
   );
-  const [size] = await select<StoreSize>(store, storeSize);
-  const [closed] = await select<ClosedSize>(store, closedSize);
-  const [past] = await select<PastSize>(store, pastSize);
-  const [disk] = await select<{ free: number; total: number }>(
+  const size = await selectOne<StoreSize>(store, storeSize);
+  const closed = await selectOne<ClosedSize>(store, closedSize);
+  const past = await selectOne<PastSize>(store, pastSize);
+  const disk = await selectOne<{ free: number; total: number }>(
     store,
     "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
   );
-  if (!events || !size || !closed || !past || !disk)
-    throw new Error('ClickHouse did not tell what it stores');
   const unconfirmed = await unconfirmedDays(store);
   const open = {
     rejectedRows: await askFigure(store, openWork.rejectedRows),

@@ -1,6 +1,6 @@
 import { familyOf } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import { type Store, select } from '../../../clickhouse/client.ts';
+import { type Store, selectOne } from '../../../clickhouse/client.ts';
 import { namesFollowWithinSeconds } from '../../../clickhouse/timings.ts';
 import { rfc3339 } from '../day-changed.ts';
 
@@ -53,14 +53,12 @@ export async function knownUntil(
     SELECT ${rfc3339(until)} AS changed_until,
       if(toUInt64(namesAt) > 0, ${rfc3339(shownAt)}, NULL) AS names_changed_at
     FROM (SELECT arrayMax([${namesChangedAt(catalog, family).join(', ')}]) AS namesAt)`;
-  const [row] = await select<KnownUntil>(
+  return selectOne<KnownUntil>(
     store,
     query,
     { account, holdBackMs },
     { max_execution_time: Math.max(1, Math.floor(holdBackMs / 2_000)), log_queries: 0 },
   );
-  if (!row) throw new Error('ClickHouse did not tell until when changes are known');
-  return row;
 }
 
 /** SQL of the times at which names that the rows of a family show last changed, by kind. */
