@@ -143,6 +143,18 @@ export function connect(address: Address, options: ConnectOptions = {}): Store {
   return Object.assign(client, { address });
 }
 
+/** Does work with what is open, and closes it. */
+export async function closing<Open extends { close(): unknown }, Result>(
+  open: Open,
+  work: (open: Open) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work(open);
+  } finally {
+    await open.close();
+  }
+}
+
 /** The rows of a small result. Not for reports, whose output is formatted by ClickHouse and passed through. */
 export async function select<Row>(
   store: Store,

@@ -1,4 +1,4 @@
-import { type Address, connect, impatient, type Store, select } from '../client.ts';
+import { type Address, closing, connect, impatient, type Store, select } from '../client.ts';
 import { quoted } from '../quoted.ts';
 import { isOfConnection, isTransient } from '../retry.ts';
 import { type ClusterNode, type Layout, layoutOf } from './layout.ts';
@@ -14,14 +14,6 @@ async function openNode(store: Store, node: ClusterNode, database: string): Prom
   );
   const host = node.host.replace(/:\d+$/, '');
   return connect({ ...address, url: `${protocol}//${host}:${found?.port}`, database });
-}
-
-async function closing<T>(client: Store, work: (client: Store) => Promise<T>): Promise<T> {
-  try {
-    return await work(client);
-  } finally {
-    await client.close();
-  }
 }
 
 /** Runs the same work on every node, one after the other. @throws what the first failing node throws */

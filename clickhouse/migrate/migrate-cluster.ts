@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Address, connect, type Store } from '../client.ts';
+import { type Address, closing, connect, type Store } from '../client.ts';
 import { type ClusterNode, createLayout, nodesOf, shardCount } from '../cluster/layout.ts';
 import { onNodes, remoteTable } from '../cluster/on-nodes.ts';
 import { readSettings } from '../settings.ts';
@@ -19,8 +19,7 @@ export async function migrateCluster(
   reportTimezone?: string,
   options: MigrateOptions = {},
 ): Promise<string[]> {
-  const server = connect({ ...address, database: 'default' });
-  try {
+  return closing(connect({ ...address, database: 'default' }), async (server) => {
     const nodes = await nodesOf(server, cluster);
     requireEvenShards(cluster, nodes);
     const { database } = address;
@@ -45,9 +44,7 @@ export async function migrateCluster(
       );
     }
     return [...new Set(applied.flat())];
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 function requireEvenShards(cluster: string, nodes: readonly ClusterNode[]): void {

@@ -1,4 +1,4 @@
-import { type Address, connect, type Store, select } from '../client.ts';
+import { type Address, closing, connect, type Store, select } from '../client.ts';
 import { quoted } from '../quoted.ts';
 import { besideOf, restoreMark } from '../restoring.ts';
 import { dictionaryStatements, schemaStatements, statementsForNode } from './migration-files.ts';
@@ -61,8 +61,7 @@ export async function keepSince(server: Store, database: string): Promise<boolea
 
 /** The backup whose restore has to be ended. To be asked of a database without `migrations`. */
 export async function unfinishedRestore(address: Address): Promise<string | undefined> {
-  const server = connect({ ...address, database: 'default' });
-  try {
+  return closing(connect({ ...address, database: 'default' }), async (server) => {
     const { database } = address;
     const [found] = await select<{ comment: string }>(
       server,
@@ -70,9 +69,7 @@ export async function unfinishedRestore(address: Address): Promise<string | unde
       { databases: [database, besideOf(database)] },
     );
     return found?.comment;
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 /**
@@ -86,9 +83,8 @@ export async function unfinishedRestore(address: Address): Promise<string | unde
 export async function takePlace(address: Address, names?: Credentials): Promise<void> {
   const { database } = address;
   const beside = besideOf(database);
-  const server = connect({ ...address, database: 'default' });
-  const run = (query: string) => server.command({ query });
-  try {
+  return closing(connect({ ...address, database: 'default' }), async (server) => {
+    const run = (query: string) => server.command({ query });
     if (await isThere(server, beside, restoreMark)) {
       await dropDerived(server, beside);
       await run(`RENAME TABLE IF EXISTS ${beside}.loads TO ${beside}.${waitingLedger}`);
@@ -105,9 +101,7 @@ export async function takePlace(address: Address, names?: Credentials): Promise<
     await run(`INSERT INTO ${database}.rewrites (month, began_at, ended_at) SELECT month, began_at, now64(6, 'UTC')
                FROM ${database}.rewrites AS r FINAL WHERE month = ${everyMonth} AND r.ended_at = 0`);
     await run(`RENAME TABLE ${database}.${restoreMark} TO ${database}.migrations`);
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 /** Drops views and dictionaries: what reads other tables, and has nothing of its own. */
@@ -132,15 +126,12 @@ async function createDerived(address: Address, names: Credentials = address): Pr
     // No dictionary of a single node has days.
     statementsForNode(statement, { ...address, ...names, timezone: '' }),
   );
-  const store = connect(address);
-  try {
+  return closing(connect(address), async (store) => {
     for (const view of views) {
       await store.command({ query: view.replace(' VIEW ', ' VIEW IF NOT EXISTS ') });
     }
     for (const { query } of dictionaries) await store.command({ query });
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 async function isThere(server: Store, database: string, name: string): Promise<boolean> {

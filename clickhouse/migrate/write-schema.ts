@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { connect, type Store, select } from '../client.ts';
+import { closing, connect, type Store, select } from '../client.ts';
 import { acquireEmbedded } from '../embedded/embedded.ts';
 import { migrate } from './migrate.ts';
 
@@ -36,9 +36,7 @@ async function main(): Promise<void> {
   try {
     const address = { ...lease.address, database: 'adtally' };
     await migrate(address);
-    const store = connect(address);
-    await writeFile(schemaFile, await describeSchema(store));
-    await store.close();
+    await writeFile(schemaFile, await closing(connect(address), describeSchema));
   } finally {
     await lease.release();
     await rm(dataDir, { recursive: true, force: true });

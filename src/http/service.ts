@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { catalog } from '../../catalog/catalog.ts';
-import { connect, type Store } from '../../clickhouse/client.ts';
+import { closing, connect, type Store } from '../../clickhouse/client.ts';
 import { adviceOn } from '../../clickhouse/consistency/damaged-parts.ts';
 import { appliedMigrations, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Reader } from '../../clickhouse/reader.ts';
@@ -80,8 +80,7 @@ export async function startService(
   // Few people sign out everywhere, or decide about mails, and the user of reports may not write.
   const withWriter = <T>(work: (writer: Store) => Promise<T>) => {
     const address = { ...opened.address, ...config.clickhouse.sessions };
-    const writer = connect(address, { idleTimeoutMs: shortMs });
-    return work(writer).finally(() => writer.close());
+    return closing(connect(address, { idleTimeoutMs: shortMs }), work);
   };
   const noting = (note: typeof unsubscribe) => (schedule: string, recipient: string) =>
     withWriter((writer) => note(writer, schedule, recipient, store));

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect, type Store } from '../../../clickhouse/client.ts';
+import { closing, connect, type Store } from '../../../clickhouse/client.ts';
 import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
@@ -93,12 +93,7 @@ export async function withReachableStore(work: (store: Store) => Promise<void>):
   await withStore(async (store) => {
     const missing = await missingShards(store);
     if (missing.length === 0) return work(store);
-    const reachable = connect(store.address, { withoutMissingShards: true });
-    try {
-      await work(reachable);
-    } finally {
-      await reachable.close();
-    }
+    await closing(connect(store.address, { withoutMissingShards: true }), work);
     throw new Error(lackOf(missing));
   });
 }
@@ -163,15 +158,10 @@ export function ofServer(url: string, cause: unknown): unknown {
  */
 export async function withServer(work: (store: Store) => Promise<void>): Promise<void> {
   const opened = await openStore(config());
-  const store = connect(opened.address);
-  try {
-    await work(store);
-  } catch (cause) {
+  const done = closing(connect(opened.address), work).catch((cause: unknown) => {
     throw ofServer(opened.address.url, cause);
-  } finally {
-    await store.close();
-    await opened.close();
-  }
+  });
+  await closing(opened, () => done);
 }
 
 /** A signal that fires at the first SIGINT or SIGTERM, for work that then ends what is in flight. The second ends the process. */

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { ClickHouseError } from '@clickhouse/client';
-import { connect, type Store, select, selectOne } from '../../../clickhouse/client.ts';
+import { closing, connect, type Store, select, selectOne } from '../../../clickhouse/client.ts';
 import { appliedMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
 import { oneAtATime } from '../../../clickhouse/migrate/one-at-a-time.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
@@ -31,7 +31,7 @@ export async function alone(
   const { address } = store;
   const { database } = address;
   const server = connect({ ...address, database: 'default' }, { idleTimeoutMs: longestTransferMs });
-  try {
+  return closing(server, async () => {
     if (await isHeld(server, turnOf(database))) say('waiting for another backup or restore');
     await oneAtATime(server, turnOf(database), async () => {
       await stopTransfer(server, database);
@@ -42,9 +42,7 @@ export async function alone(
       }
       await work(server, unfinished);
     });
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 function stopTransfer(server: Store, database: string): Promise<unknown> {

@@ -86,28 +86,15 @@ export function describeStatus(status: Status): string {
 /** Names and texts; what there is nothing to tell of is no line. */
 type Lines = readonly (readonly [name: string, text: string] | false | undefined)[];
 
-function ofData({
-  events,
-  folded_rows,
-  first_day,
-  last_day,
-  size,
-  closed,
-  past,
-  disk,
-  today,
-  loads,
-  last_events,
-  followed,
-  open,
-  unconfirmed,
-}: DataStatus): Lines {
-  const range = first_day && ` from ${first_day} to ${last_day}`;
+function ofData(data: DataStatus): Lines {
+  const { first_day, folded_rows, size, closed, past, disk, loads, last_events, followed, open } = data;
+  const range = first_day && ` from ${first_day} to ${data.last_day}`;
   const folded = folded_rows ? ` and ${counted(folded_rows, 'row')} of pruned months` : '';
+  const since = data.unconfirmed.oldest_day && `, since ${data.unconfirmed.oldest_day}`;
   return [
     [
       'data',
-      `${counted(events, 'event')}${folded}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
+      `${counted(data.events, 'event')}${folded}${range}, ${formatBytes(size.bytes)} in ${counted(size.parts, 'part')}`,
     ],
     closed.months > 0 && [
       'closed',
@@ -120,7 +107,7 @@ function ofData({
     ['disk', `${formatBytes(disk.free)} of ${formatBytes(disk.total)} free`],
     [
       'loads',
-      `${today}: ${counted(loads.loads, 'load')}, ${counted(loads.rows, 'event')}, ${formatNumber(loads.rejected_rows)} rejected, ${formatNumber(loads.failed)} failed; ${formatNumber(loads.running)} running now`,
+      `${data.today}: ${counted(loads.loads, 'load')}, ${counted(loads.rows, 'event')}, ${formatNumber(loads.rejected_rows)} rejected, ${formatNumber(loads.failed)} failed; ${formatNumber(loads.running)} running now`,
     ],
     ['', loads.last_ended ? `the last one ended ${loads.last_ended} UTC` : 'none has ended yet'],
     last_events !== '' && ['', `events came last ${last_events.slice(0, 19).replace('T', ' ')} UTC`],
@@ -130,7 +117,7 @@ function ofData({
     ],
     [
       'open',
-      `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money${unconfirmed.oldest_day && `, since ${unconfirmed.oldest_day}`}`,
+      `${counted(open.rejectedRows, 'rejected row')}, ${counted(open.chunksInDoubt, 'chunk')} in doubt, ${counted(open.unconfirmedDays, 'day')} of accounts with unconfirmed money${since}`,
     ],
   ];
 }

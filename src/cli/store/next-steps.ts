@@ -22,50 +22,32 @@ export function nextSteps(data: DataStatus | undefined, alerts: AlertLimits, now
   const unloading = interruptedUnloads.reduce((chunks, each) => chunks + each.chunks, 0);
   return [
     ...damaged.map(adviceOn),
-    ...(disk.free < disk.total * littleSpace
-      ? ['make room on the disk: adtally prune --keep MONTHS, or a larger one']
-      : []),
+    disk.free < disk.total * littleSpace &&
+      'make room on the disk: adtally prune --keep MONTHS, or a larger one',
     ...interruptedUnloads.map(({ load }) => endUnload(load)),
-    ...(open.chunksInDoubt > unloading
-      ? [
-          `load the files of failed loads again once their cause is mended: adtally loads lists them; adtally unload LOAD ${takesBack}`,
-        ]
-      : []),
-    ...(interruptedRewrites.length > 0
-      ? [
-          `complete what was interrupted in ${interruptedRewrites.join(', ')}: run the same command again, or adtally rebuild; until then no report as of a moment can tell these months`,
-        ]
-      : []),
+    open.chunksInDoubt > unloading &&
+      `load the files of failed loads again once their cause is mended: adtally loads lists them; adtally unload LOAD ${takesBack}`,
+    interruptedRewrites.length > 0 &&
+      `complete what was interrupted in ${interruptedRewrites.join(', ')}: run the same command again, or adtally rebuild; until then no report as of a moment can tell these months`,
     ...ofLoads(data, alerts, now),
-    ...ofLowDay(data.low_day),
-    ...(size.most_parts > manyParts
-      ? ['load larger files, or fewer at a time: a month has too many parts']
-      : []),
-    ...(open.rejectedRows > 0 ? ['correct rejected rows: adtally rejects lists them'] : []),
-    ...ofUnconfirmed(data, alerts, now),
-    ...(events + folded_rows === 0 ? ['load events: adtally ingest events FILE'] : []),
-  ].map((step) => line([step]));
+    ofLowDay(data.low_day),
+    size.most_parts > manyParts && 'load larger files, or fewer at a time: a month has too many parts',
+    open.rejectedRows > 0 && 'correct rejected rows: adtally rejects lists them',
+    ofUnconfirmed(data, alerts, now),
+    events + folded_rows === 0 && 'load events: adtally ingest events FILE',
+  ].flatMap((step) => (step ? line([step]) : []));
 }
 
-function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLimits, now: Date): string[] {
+function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLimits, now: Date) {
   const silentHours = (now.getTime() - Date.parse(last_events)) / 3_600_000;
   const others = failing.files - 1;
   return [
-    ...(failing.files > 0
-      ? [
-          `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${shortened(failing.error)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
-        ]
-      : []),
-    ...(longest.seconds > alerts.loadHours * 3600
-      ? [
-          `look after load ${longest.load} of ${longest.file}, under way for ${counted(Math.floor(longest.seconds / 3600), 'hour')}: if it hangs, stop it and run the same command again`,
-        ]
-      : []),
-    ...(silentHours > alerts.noEventsHours
-      ? [
-          `see why no events have come for ${counted(Math.floor(silentHours), 'hour')}: files that are empty or were loaded before bring no events`,
-        ]
-      : []),
+    failing.files > 0 &&
+      `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${shortened(failing.error)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+    longest.seconds > alerts.loadHours * 3600 &&
+      `look after load ${longest.load} of ${longest.file}, under way for ${counted(Math.floor(longest.seconds / 3600), 'hour')}: if it hangs, stop it and run the same command again`,
+    silentHours > alerts.noEventsHours &&
+      `see why no events have come for ${counted(Math.floor(silentHours), 'hour')}: files that are empty or were loaded before bring no events`,
   ];
 }
 
@@ -85,18 +67,18 @@ function ofUnconfirmed(
   { open, unconfirmed }: DataStatus,
   { unconfirmedDays }: AlertLimits,
   now: Date,
-): string[] {
+): string | false {
   const age = (now.getTime() - Date.parse(unconfirmed.oldest_day)) / 86_400_000;
-  if (!(age > unconfirmedDays)) return [];
-  return [
-    `confirm old days: of ${counted(open.unconfirmedDays, 'unconfirmed day')} the oldest is ${unconfirmed.oldest_day}, of account ${unconfirmed.oldest_account}: adtally confirm ACCOUNT --from DAY --to DAY`,
-  ];
+  return (
+    age > unconfirmedDays &&
+    `confirm old days: of ${counted(open.unconfirmedDays, 'unconfirmed day')} the oldest is ${unconfirmed.oldest_day}, of account ${unconfirmed.oldest_account}: adtally confirm ACCOUNT --from DAY --to DAY`
+  );
 }
 
 /** Of the one day that is judged. */
-function ofLowDay(judged: readonly JudgedDay[]): string[] {
+function ofLowDay(judged: readonly JudgedDay[]): string | undefined {
   const [first] = judged;
-  if (!first) return [];
+  if (!first) return undefined;
   const counts = judged
     .filter(({ low }) => low)
     .map((each) => `${few(each)} ${describeMeasure(each)} of ${each.family.replaceAll('_', ' ')}`);
@@ -106,11 +88,9 @@ function ofLowDay(judged: readonly JudgedDay[]): string[] {
   const named = accounts.slice(0, accountsNamed);
   const more = accounts.length > named.length || judged.some((each) => each.accounts > each.lowest.length);
   return [
-    [
-      `see whether files of ${first.day} are missing: ${counts.length > 0 ? counts.join(', ') : 'too few events of accounts'}`,
-      ...(named.length > 0 ? [`accounts: ${named.join(', ')}${more ? ' and more' : ''}`] : []),
-    ].join('; '),
-  ];
+    `see whether files of ${first.day} are missing: ${counts.length > 0 ? counts.join(', ') : 'too few events of accounts'}`,
+    ...(named.length > 0 ? [`accounts: ${named.join(', ')}${more ? ' and more' : ''}`] : []),
+  ].join('; ');
 }
 
 const few = ({ events, usual }: { readonly events: number; readonly usual: number }): string =>

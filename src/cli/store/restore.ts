@@ -1,5 +1,5 @@
 import { ClickHouseError } from '@clickhouse/client';
-import { connect, type Store, select } from '../../../clickhouse/client.ts';
+import { closing, connect, type Store, select } from '../../../clickhouse/client.ts';
 import { migrate } from '../../../clickhouse/migrate/migrate.ts';
 import {
   dropDerived,
@@ -86,8 +86,7 @@ async function takeTurn(store: Store, name: string): Promise<Load | undefined> {
  */
 async function restoreBeside(server: Store, { address }: Store, archive: Archive): Promise<boolean> {
   const database = besideOf(address.database);
-  const beside = connect({ ...address, database });
-  try {
+  return closing(connect({ ...address, database }), async (beside) => {
     await transfer(
       server,
       `RESTORE DATABASE ${address.database} AS ${database} FROM ${archive.target}`,
@@ -111,9 +110,7 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
     // Before the old data go. Of a server the files are out of reach.
     if (archive.outside) await syncTables(server, database);
     return kept;
-  } finally {
-    await beside.close();
-  }
+  });
 }
 
 async function syncTables(server: Store, database: string): Promise<void> {

@@ -83,7 +83,10 @@ async function verify(
     for (const { table, partition, part } of left) print(`${table}\t${partition}\t${part}\tdamaged`);
   }
   if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
-  else say(`${countedDifferences(ledger)} from the ledger; ${mendingOf(ledger.differences, unloads)}`);
+  else
+    say(
+      `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${mendingOf(ledger.differences, unloads)}`,
+    );
   if (differences.length === 0) say('every rollup agrees with the raw events');
   else {
     // They rebuild the rollups, too.
@@ -92,7 +95,7 @@ async function verify(
       ? 'rollups may have what damaged events lack: mend the events first'
       : 'repair with: adtally rebuild --from DAY --to DAY';
     say(
-      `${countedDifferences({ differences, more })} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
+      `${countedDifferences(differences, more)} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
     );
   }
   const closesWith = (fault: (typeof closes)[number]['fault']) => {
@@ -174,15 +177,8 @@ function mendingPart(isTold: boolean): string {
     : 'restore a backup; or load or enter again what the part may have had, then run adtally verify --drop-damaged without --from and --to';
 }
 
-function countedDifferences({
-  differences,
-  more,
-}: {
-  readonly differences: readonly unknown[];
-  readonly more: boolean;
-}): string {
-  return `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
-}
+const countedDifferences = (differences: readonly unknown[], more: boolean): string =>
+  `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
 
 function describeDifference({ load, file, chunk, day, what, stored, ledger }: LedgerDifference): string {
   return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
