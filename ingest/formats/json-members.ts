@@ -1,5 +1,6 @@
 import { quoted } from '../../clickhouse/quoted.ts';
 import { matches } from '../event/sql.ts';
+import { jsonIn } from '../input/text.ts';
 
 /** A number is a place in a list. The first part of a path is a name: a record is no list. */
 const isPlace = (part: string, n: number) => n > 0 && /^[0-9]{1,9}$/.test(part);
@@ -24,12 +25,7 @@ export function namesIn(record: string): string[] {
           .filter(([name]) => before === '' || !isPlace(name, 1))
           .flatMap(([name, inner]) => [`${before}${name}`, ...names(inner, `${before}${name}.`)])
       : [];
-  try {
-    return names(JSON.parse(record), '');
-  } catch {
-    // It is rejected by the judge; there are no names to propose.
-    return [];
-  }
+  return names(jsonIn(record), '');
 }
 
 /** Members that are read because of what is in them. */

@@ -45,3 +45,12 @@ export async function* crToLf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buf
   }
   if (endedWithCr) yield oneLineFeed;
 }
+
+/** What a text says as JSON; undefined where it is no JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

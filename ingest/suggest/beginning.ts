@@ -8,6 +8,7 @@ import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { membersOf } from '../input/json-records.ts';
 import { headBytes } from '../input/pieces.ts';
+import { jsonIn } from '../input/text.ts';
 import type { MappingText } from '../mapping/read-mapping.ts';
 import { dateShape } from './dates.ts';
 import { areNumbers } from './numbers.ts';
@@ -215,14 +216,8 @@ async function jsonOf(input: Input, text: string, reading: TextReading): Promise
   const all = [...new Set(lines.flatMap(namesIn))].slice(0, mostColumns);
   const names = all.filter((name) => !all.some((inner) => inner.startsWith(`${name}.`)));
   if (names.length === 0) throw new InputError(`${input.name}: there is no record in it`);
-  const parsed = lines.flatMap((line) => {
-    try {
-      return [JSON.parse(line) as unknown];
-    } catch {
-      // The judge rejects it.
-      return [];
-    }
-  });
+  // What is no JSON, the judge rejects.
+  const parsed = lines.map(jsonIn).filter((record) => record !== undefined);
   const rows = parsed.map((record) => names.map((name) => textAt(record, name)));
   const layout = path && path.length > 0 ? { records: path.join('.') } : {};
   const sample = firstLines(input, lines, sampleRecords);
@@ -243,12 +238,7 @@ function answersIn(element: string): string | undefined {
   const { names, arrays } = membersOf(Buffer.from(element));
   const [array, ...more] = arrays;
   if (array === undefined || more.length > 0) return undefined;
-  let answer: unknown;
-  try {
-    answer = JSON.parse(element);
-  } catch {
-    return array;
-  }
+  const answer = jsonIn(element);
   return names.some((name) => areNumbers([textAt(answer, name)])) ? undefined : array;
 }
 
