@@ -76,6 +76,12 @@ test.each(Object.entries(clients))('%s sends events, and the same ones again', a
   expect(row?.n).toBe(2);
 });
 
+test('an amount that is no number is rejected, not loaded as 0', async () => {
+  const to = { url: receiver.url, token: await receiver.token('web') };
+  const events = [Number.NaN, Number.POSITIVE_INFINITY, 0.5].map((spend) => ({ ...event(), spend }));
+  expect(await clients.typescript({ ...to, events })).toMatchObject({ accepted: 1, rejected: 2 });
+});
+
 test.each(Object.entries(clients))('%s sends pieces of a stream', async (name, send) => {
   const events = Array.from({ length: 5 }, () => event({ advertiser_id: `stream of ${name}` }));
   const to = { url: receiver.url, token: await receiver.token(name) };

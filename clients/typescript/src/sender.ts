@@ -74,7 +74,7 @@ export class Sender {
     const body =
       events instanceof Uint8Array
         ? new Uint8Array(events)
-        : [...events].map((event) => `${JSON.stringify(event)}\n`).join('');
+        : [...events].map((event) => `${JSON.stringify(event, readable)}\n`).join('');
     const query = mapping === undefined ? '' : `?mapping=${encodeURIComponent(mapping)}`;
     const init = {
       method: 'POST',
@@ -98,6 +98,10 @@ export class Sender {
     });
   }
 }
+
+/** JSON has no NaN and would say `null`, which counts as 0: as text the record is rejected. */
+const readable = (_field: string, value: unknown): unknown =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
 function receivedOf(text: string): Received {
   try {
