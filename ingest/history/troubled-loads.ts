@@ -3,6 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { type Store, selectOne } from '../../clickhouse/client.ts';
 import { changedAt } from '../../clickhouse/rollups.ts';
 import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
+import { leastLoadId } from '../ledger/load-records.ts';
 
 /** Files whose loads fail. */
 export interface FailingFiles {
@@ -16,15 +17,8 @@ export interface FailingFiles {
   readonly error: string;
 }
 
-/** After so long a file that nobody loads again has been given up. */
-const givenUpAfterDays = 7;
-
-/**
- * Of loads that began within the last seven days; their ids begin with the time, so no others are read. Their turns tell which
- * came first, by the clock of ClickHouse.
- */
+/** Of loads that began within the last seven days. Their turns tell which came first, by the clock of ClickHouse. */
 export async function failingFiles(store: Store, now: Date): Promise<FailingFiles> {
-  const since = new Date(now.getTime() - givenUpAfterDays * 86_400_000);
   return selectOne<FailingFiles>(
     store,
     `SELECT toFloat64(count()) AS files, argMax(name, last) AS file, max(last).2 AS load,
@@ -36,7 +30,7 @@ export async function failingFiles(store: Store, now: Date): Promise<FailingFile
        FROM (SELECT load_id, turn, file, error, ${stateColumn} AS now_state FROM loads AS l FINAL
              WHERE load_id >= {since:String} AND kind != 'rebuild') AS l
        GROUP BY name HAVING failures > 0)`,
-    { since: since.toISOString().replace(/\D/g, '').slice(0, 14) },
+    { since: leastLoadId(now) },
   );
 }
 

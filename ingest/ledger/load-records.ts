@@ -94,3 +94,21 @@ export const loadsRunning = together<undefined, readonly RunningLoad[]>(async (s
   const loads = await select<RunningLoad>(store, query);
   return asked.map(() => loads);
 });
+
+/** After so long a file that nobody loads again has been given up. */
+const givenUpAfterDays = 7;
+
+/** The least id of the loads that began within the last seven days: ids begin with the time. */
+export const leastLoadId = (now: Date): string =>
+  new Date(now.getTime() - givenUpAfterDays * 86_400_000).toISOString().replace(/\D/g, '').slice(0, 14);
+
+/** Files whose last load within seven days has not ended well, or not yet. */
+export async function unsettledFiles(store: Store, now: Date): Promise<ReadonlySet<string>> {
+  const rows = await select<{ name: string }>(
+    store,
+    `SELECT file AS name FROM loads AS l FINAL WHERE load_id >= {since:String} AND kind = 'events'
+     GROUP BY name HAVING max(l.turn) > maxIf(l.turn, l.state IN ('loaded', 'unloaded'))`,
+    { since: leastLoadId(now) },
+  );
+  return new Set(rows.map(({ name }) => name));
+}

@@ -1,3 +1,4 @@
+import { retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/sendable-chunk.ts';
 import { smallInputBytes } from '../chunks/text-chunks.ts';
 import { MappingError } from '../event/mapping.ts';
@@ -7,6 +8,7 @@ import { type Input, sizeOf } from '../input/input.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { isOfInput, Stopped } from '../ledger/load-error.ts';
+import { unsettledFiles } from '../ledger/load-records.ts';
 import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
 import { inParallel } from './parallel.ts';
@@ -34,7 +36,8 @@ const mostReadAtOnce = 2_000;
 const bytesAtOnce = 64 << 20;
 
 /**
- * Loads files one after another and stops at the first that fails. A file without anything new makes no load. Small
+ * Loads files one after another and stops at the first that fails. A file without anything new makes no load,
+ * unless one of it has failed. Small
  * files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
  * is a dozen small statements, which they make together. Those that begin alike, such as one file at several ages, follow each
  * other, so that each has what the one before lacks. Not with options that go by the order of all events.
@@ -49,6 +52,7 @@ export async function loadFiles(
   const inTurn = turns(senders);
   const sizes: (number | undefined)[] = [];
   let quietUntil = 0;
+  let unsettled: Promise<ReadonlySet<string>> | undefined;
   const optionsOf = (input: Input): EventLoadOptions => ({
     ...options,
     input,
@@ -109,8 +113,11 @@ export async function loadFiles(
     if (!dryRun && sizes[from] !== undefined) {
       await each(singly(numbers), Math.min(fitting, mostReadAtOnce), async (n, input) => {
         const found = await alreadyLoaded(optionsOf(input));
-        known.set(n, found);
-        if (found.loaded) await settle(n, input, found.loaded);
+        if (found.loaded) unsettled ??= retrying(() => unsettledFiles(store, options.now()));
+        // A load of it that was killed once all was stored is no failure any more when another has found that.
+        const loaded = (await unsettled)?.has(input.name) ? undefined : found.loaded;
+        known.set(n, { ...found, loaded });
+        if (loaded) await settle(n, input, loaded);
       });
     }
     const left = numbers.filter((n) => !known.get(n)?.loaded);

@@ -68,6 +68,21 @@ test('a load that failed by a clock that is ahead is settled by the next one', a
   expect(await failing()).toMatchObject({ files: before });
 });
 
+test('a load that failed after all of it was stored is settled when the same command finds that', async () => {
+  const path = await loader.file('stored.ndjson', ndjson([one()]));
+  expect((await loader.ingest(path)).code).toBe(0);
+  const { files } = await failing();
+  // As where its process is killed before it has written that it has ended.
+  await db.store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+            SELECT * EXCEPT version REPLACE ('failed' AS state) FROM loads FINAL WHERE file = {path:String}`,
+    query_params: { path },
+  });
+  expect(await failing()).toMatchObject({ files: files + 1, file: path });
+  expect((await loader.ingest(path)).stdout).toMatch(/"rows":0,"repeated_rows":1/);
+  expect(await failing()).toMatchObject({ files });
+});
+
 test('events have come last when some were newly counted, whatever was tried since', async () => {
   const path = await loader.file('first.ndjson', ndjson([one(), one()]));
   const begun = Date.now() / 1000;
