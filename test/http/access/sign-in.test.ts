@@ -10,7 +10,7 @@ const logged: string[] = [];
 const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(line) });
 const people = {
   anna: { accounts: 'acme' },
-  ben: { accounts: ['acme', 'Größe & Co'] },
+  ben: { accounts: ['acme', 'Größe & Co', 'acme'] },
   cleo: { accounts: { campaigns: ['acme'], ad_units: ['acme', 'fjord'] } },
   dora: {},
   emil: { accounts: [''] },

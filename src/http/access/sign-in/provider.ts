@@ -24,7 +24,7 @@ const name = z.string().min(1).max(128);
 const names = z.union([name.transform((one) => [one]), z.array(name)]);
 /** A text or a list opens all of these accounts; lists by family open one side of them. */
 const claim = z.union([
-  names.transform((all) => all.map((account): Opened => [account, null])),
+  names.transform((all) => [...new Set(all)].map((account): Opened => [account, null])),
   z.partialRecord(z.enum(Object.keys(catalog.families)), names).transform(ofFamilies),
 ]);
 
