@@ -1,6 +1,7 @@
 import { brand } from './parts/brand.ts';
 import { button, el, segments } from './parts/dom.ts';
 import { Notice } from './parts/notice.ts';
+import { showTheme } from './parts/theme.ts';
 import { accountsOfPerson } from './rows/login.ts';
 import { families } from './state/fields.ts';
 import { accountOf, type Key, keyOf } from './state/key.ts';
@@ -24,6 +25,7 @@ import { text } from './words/text.ts';
 
 document.documentElement.lang = language;
 document.title = text.documentTitle(brand().textContent ?? '');
+showTheme();
 
 const root = document.getElementById('app');
 let bench: Workbench | undefined;

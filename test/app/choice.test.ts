@@ -190,6 +190,36 @@ test('paper has every row up to a thousand, the totals, and which money may stil
   expect(await page.locator('table.printed').count()).toBe(0);
 });
 
+test('colours that the reader chose hold also for who signs in again, and paper stays light', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  const ink = () => page.evaluate(() => getComputedStyle(document.body).color);
+  const line = () =>
+    page.evaluate(() => {
+      const canvas = document.querySelector('.plot canvas') as HTMLCanvasElement;
+      const data =
+        canvas.getContext('2d')?.getImageData(0, 0, canvas.width, canvas.height).data ??
+        new Uint8ClampedArray();
+      // The green of what is opaque.
+      return data.reduce(
+        (most, green, n) => (n % 4 === 1 && data[n + 2] === 255 ? Math.max(most, green) : most),
+        0,
+      );
+    });
+  const light = [await ink(), await line()];
+  await page.getByLabel('Colours').selectOption('Dark');
+  await expect.poll(line).toBeGreaterThan(180);
+  expect(await ink()).not.toBe(light[0]);
+  await page.emulateMedia({ media: 'print' });
+  await expect.poll(line).toBe(light[1]);
+  expect(await ink()).toBe(light[0]);
+  await page.emulateMedia({ media: 'screen' });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.reload();
+  await page.getByLabel('Login token').waitFor();
+  expect(await ink()).not.toBe(light[0]);
+});
+
 test('of a comparison paper has every column: a browser shrinks a sheet by a third at most', async () => {
   const page = await browser.open(
     await signedIn('&each=total&compare=previous_period&by=device,creative&only.campaign=boots'),

@@ -47,9 +47,9 @@ export class Chart {
     this.canvas.addEventListener('keydown', (event) => this.key(event));
     this.canvas.addEventListener('blur', () => this.plot?.setCursor({ left: -10, top: -10 }));
     new ResizeObserver(() => this.resize()).observe(this.canvas);
-    // The colours are those of the page, also when they change.
+    // The colours are those of the page, also when they change, and on paper.
     const redraw = () => this.shown?.();
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+    matchMedia('print').addEventListener('change', redraw);
     document.addEventListener('themechange', redraw);
   }
 

@@ -1,6 +1,7 @@
 import { brand } from '../parts/brand.ts';
-import { button, el, menu, select, set } from '../parts/dom.ts';
-import { remember, remembered } from '../state/memory.ts';
+import { button, el, menu, select } from '../parts/dom.ts';
+import { chosenTheme, showTheme } from '../parts/theme.ts';
+import { remember } from '../state/memory.ts';
 import { languages } from '../words/languages.ts';
 import { chosenLanguage } from '../words/locale.ts';
 import { text } from '../words/text.ts';
@@ -93,15 +94,6 @@ function themeSwitch(): HTMLElement {
       showTheme();
     },
   });
-  choose.value = showTheme();
+  choose.value = chosenTheme();
   return choose;
-}
-
-/** The colours that the reader chose; those of the system otherwise. */
-function showTheme(): string {
-  const kept = remembered('theme', 'auto');
-  const theme = ['light', 'dark'].includes(kept) ? kept : 'auto';
-  set(document.documentElement, 'data-theme', theme === 'auto' ? undefined : theme);
-  document.dispatchEvent(new Event('themechange'));
-  return theme;
 }
