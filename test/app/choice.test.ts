@@ -167,7 +167,7 @@ test('days whose money may still change are marked in the chart, in its table an
   expect(drawn.confirmed).toBe(0);
 });
 
-test('paper has every row up to a thousand, the totals, and which money may still change', async () => {
+test('paper has the account, the days, every row up to a thousand, the totals, and which money may still change', async () => {
   const page = await browser.open(await signedIn());
   await whole(page);
   await page.evaluate(() => {
@@ -182,7 +182,7 @@ test('paper has every row up to a thousand, the totals, and which money may stil
       rows: [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)),
     };
   });
-  expect(printed.caption).toBe('6 rows * The money of this row may still change');
+  expect(printed.caption).toMatch(/^\w+ · \d.* \d{4} · 6 rows \* The money of this row may still change$/);
   expect(printed.rows).toHaveLength(1 + 6 + 1);
   expect(printed.rows[1]?.slice(0, 3)).toEqual([`${shownDay(daysAgo(4))} *`, 'boots', '1.50']);
   expect(printed.rows.at(-1)?.slice(0, 3)).toEqual(['Total', '', '9.00']);
@@ -235,7 +235,7 @@ test('of a comparison paper has every column: a browser shrinks a sheet by a thi
   // Between the margins of A4.
   const sheet = 1.5 * 718;
   expect((await table.boundingBox())?.width).toBeLessThan(sheet);
-  expect(await table.locator('caption').textContent()).toMatch(/^1 row( |$)/);
+  expect(await table.locator('caption').textContent()).toMatch(/ · 1 row( |$)/);
 });
 
 test('SQL for DuckDB reads a file with the chosen columns', async () => {

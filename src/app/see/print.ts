@@ -1,10 +1,11 @@
-import { el } from '../parts/dom.ts';
+import { el, named } from '../parts/dom.ts';
 import { head, table } from '../parts/table.ts';
 import type { Rows } from '../rows/client.ts';
 import type { Arranged } from '../rows/protocol.ts';
-import type { State } from '../state/state.ts';
+import type { Session } from '../state/session.ts';
+import { daysOf, type State } from '../state/state.ts';
 import { columnLabel, rowsText } from '../words/labels.ts';
-import { countText } from '../words/locale.ts';
+import { countText, rangeText } from '../words/locale.ts';
 import { text } from '../words/text.ts';
 import { shownColumns } from './table.ts';
 
@@ -14,7 +15,12 @@ const mostRows = 1000;
 const mostWidth = 1050;
 
 /** Prints totals, chart and the first rows, which stand in a plain table for that time. */
-export async function printRows(rows: Rows, state: State, arranged: Arranged | undefined): Promise<void> {
+export async function printRows(
+  rows: Rows,
+  { account, today }: Session,
+  state: State,
+  arranged: Arranged | undefined,
+): Promise<void> {
   if (arranged) {
     const columns = shownColumns(state, arranged.columns);
     const { whole: cells, unconfirmed } = await rows.call('slice', { from: 0, to: mostRows, columns });
@@ -28,12 +34,13 @@ export async function printRows(rows: Rows, state: State, arranged: Arranged | u
     const heads = columns.map((id) => head(columnLabel(id, state.grain)));
     // The totals are a line like others: a foot would stand on each sheet.
     const printed = table({ class: 'printed' }, [heads], [...lines, total]);
-    const caption =
+    const { start, end } = daysOf(state, today);
+    const told =
       count < arranged.rows
         ? text.table.printed(countText(count), countText(arranged.rows))
         : rowsText(count);
     const mark = unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '';
-    printed.prepend(el('caption', {}, caption, mark));
+    printed.prepend(el('caption', {}, ...named([account, rangeText(start, end), told]), mark));
     printed.style.maxInlineSize = `${mostWidth}px`;
     document.body.append(printed);
     printed.style.zoom = String(Math.min(1, mostWidth / printed.offsetWidth));

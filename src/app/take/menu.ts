@@ -157,6 +157,6 @@ export class TakeMenu {
   private async print(): Promise<void> {
     const { state, arranged } = this.taken();
     this.element.open = false;
-    await printRows(this.rows, state, arranged);
+    await printRows(this.rows, this.session, state, arranged);
   }
 }
