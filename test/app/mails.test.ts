@@ -63,6 +63,17 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await own.getByRole('button', { name: 'Pausieren' }).waitFor();
   expect(await own.textContent()).toContain('bo@example.com: die letzte wurde nicht gesendet');
   expect((await listSchedules(db.store))[0]?.state).toBe('active');
+  // Whether a sender has died the service tells, whatever the clock of the reader is.
+  await db.store.command({
+    query: `INSERT INTO mails (schedule, day, recipient, attempt, taker, state, at)
+            VALUES ({own:String}, '1970-01-01', 'bo@example.com', 2, '', 'taken', now64(3))`,
+    query_params: { own: ownOf('shop') },
+  });
+  await page.clock.setFixedTime(Date.now() + 7 * 86_400_000);
+  await own.getByRole('button', { name: 'Pausieren' }).click();
+  await own.getByRole('button', { name: 'Fortsetzen' }).click();
+  await own.getByRole('button', { name: 'Pausieren' }).waitFor();
+  expect(await own.textContent()).toContain('bo@example.com: hat noch nicht zugestimmt');
   await own.getByRole('button', { name: 'Entfernen' }).click();
   await page.getByText('Noch keine.').waitFor();
   expect(await listSchedules(db.store)).toEqual([]);

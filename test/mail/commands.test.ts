@@ -131,6 +131,7 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
     clickhouse_settings: { mutations_sync: '2' },
   });
   expect(await unsentMails(db.store, new Date(), 'UTC')).toEqual({ oldest: Number.NaN, stuck: 1 });
+  expect((await list())[0].mails).toMatchObject([{ state: 'unknown' }]);
 
   expect((await run('mail', '--again', id)).stderr).toContain(': sent');
   expect(mailServer.mails).toHaveLength(2);

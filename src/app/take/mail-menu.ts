@@ -130,15 +130,11 @@ function titleOf({ report, body }: Schedule): string {
   return [wordOf(text.families, family), names.join(', ')].filter(Boolean).join(': ');
 }
 
-/** A sender that takes longer has died. */
-const longestSendingMs = 30 * 60_000;
-
 /** What has become of the mails to a recipient. */
 function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock?: Clock): string {
   if (left.includes(recipient)) return byMail.left;
   const last = mails.findLast((mail) => mail.recipient === recipient);
-  const isUnderWay = last?.state === 'taken' && Date.now() - Date.parse(last.time ?? '') < longestSendingMs;
-  if (last && !isUnderWay && !['waiting', 'delayed', 'sent'].includes(last.state)) return byMail.notSent;
+  if (last?.state === 'unknown' || last?.state === 'refused') return byMail.notSent;
   if (not_agreed.includes(recipient)) return byMail.notAgreed;
   return last?.state === 'sent' && last.time
     ? byMail.sent(momentText(Date.parse(last.time), clock))
