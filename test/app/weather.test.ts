@@ -159,6 +159,22 @@ test('without a connection the page waits for it, and then goes on by itself', a
   await page.locator('regular-table').waitFor();
 });
 
+test('the page of a proxy is taken for no report, no file and no account', async () => {
+  const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
+  await whole(page);
+  const answer = { status: 200, contentType: 'text/html', body: '<h1>Sign in to the network</h1>' };
+  await page.route('**/v1/**', (route) => route.fulfill(answer));
+  await page.locator('.take summary').click();
+  await page.getByRole('button', { name: 'CSV', exact: true }).click();
+  await page.getByText('Nothing was saved', { exact: false }).waitFor();
+  await page.reload();
+  await page.getByText('The transfer broke off').waitFor();
+  await page.unroute('**/v1/**');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await whole(page);
+  expect(browser.complaints).toEqual([]);
+});
+
 test('past the request limit it counts down, and then goes on by itself', async () => {
   const page = await browser.open(`${limited.url}/app#token=${await limited.token('acme')}`, withAxe);
   await whole(page);

@@ -44,6 +44,9 @@ export async function send(
         body: body instanceof Blob ? body : JSON.stringify(body),
       }),
     });
+    // A proxy may answer with a page of its own.
+    if (response.ok && accept && !response.headers.get('content-type')?.startsWith(accept))
+      return { failure: { reason: 'broken' } };
     if (response.ok) return { result: response };
     const failure = await failureOf(response);
     if (failure.reason === 'unauthorized') onEnd?.();
