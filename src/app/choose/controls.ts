@@ -1,6 +1,6 @@
 import { button, el, menu, segments, set } from '../parts/dom.ts';
 import { dimensionsOf } from '../state/fields.ts';
-import { type DayRange, isPreset, presets, storedDays } from '../state/ranges.ts';
+import { isPreset, presets, storedDays } from '../state/ranges.ts';
 import { type Choose, daysOf, type Grain, grains, type State } from '../state/state.ts';
 import { wordOf } from '../words/labels.ts';
 import { rangeText } from '../words/locale.ts';
@@ -84,7 +84,7 @@ function rangeMenu(onchoose: (range: State['range']) => void, today: string) {
       class: 'dates',
       onsubmit: (event: Event) => {
         event.preventDefault();
-        const range: DayRange = { start: start.value, end: end.value };
+        const range = { start: start.value, end: end.value };
         said.textContent = range.start > range.end ? text.range.inverted : '';
         if (range.start <= range.end) take(range);
       },

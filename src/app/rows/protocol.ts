@@ -1,5 +1,5 @@
+import type { DateRange } from '../../report/days.ts';
 import type { Key } from '../state/key.ts';
-import type { DayRange } from '../state/ranges.ts';
 import type { Arrangement } from './arrange.ts';
 
 export type Asked<Result> = { readonly result: Result } | { readonly failure: Failure };
@@ -101,7 +101,7 @@ export interface Slice {
 
 /** Each day, week or month of a range. */
 export interface Spans {
-  readonly range: DayRange;
+  readonly range: DateRange;
   readonly each: 'day' | 'week' | 'month';
 }
 

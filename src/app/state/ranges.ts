@@ -1,10 +1,4 @@
-import { addDays, daysIn } from '../../report/days.ts';
-
-/** Days as `yyyy-mm-dd`, first and last. */
-export interface DayRange {
-  readonly start: string;
-  readonly end: string;
-}
+import { addDays, type DateRange, daysIn } from '../../report/days.ts';
 
 const dayMs = 86_400_000;
 
@@ -37,7 +31,7 @@ const following = {
 } as const;
 
 /** Every day, week or month of a range, ascending; the first and the last are cut to it, as the service does. */
-export function periodsOf(range: DayRange, each: keyof typeof following): DayRange[] {
+export function periodsOf(range: DateRange, each: keyof typeof following): DateRange[] {
   const periods = [periodFrom(range.start, range, each)];
   // By the last days: after that of the year 9999 comes none that can be compared.
   for (let last = periods[0]; last && last.end < range.end; periods.push(last))
@@ -45,7 +39,7 @@ export function periodsOf(range: DayRange, each: keyof typeof following): DayRan
   return periods;
 }
 
-function periodFrom(start: string, { end }: DayRange, each: keyof typeof following): DayRange {
+function periodFrom(start: string, { end }: DateRange, each: keyof typeof following): DateRange {
   const last = addDays(following[each](start), -1);
   return { start, end: last < end ? last : end };
 }
@@ -55,7 +49,11 @@ function periodFrom(start: string, { end }: DayRange, each: keyof typeof followi
  * month that has rows.
  * @param starts the first days of those that have rows
  */
-export function drawnOf(range: DayRange, starts: readonly string[], each: keyof typeof following): DayRange {
+export function drawnOf(
+  range: DateRange,
+  starts: readonly string[],
+  each: keyof typeof following,
+): DateRange {
   if (daysIn(range) <= mostDays) return range;
   const least = starts.reduce((one, other) => (one < other ? one : other), starts[0] ?? range.start);
   const most = starts.reduce((one, other) => (one > other ? one : other), least);
@@ -63,13 +61,13 @@ export function drawnOf(range: DayRange, starts: readonly string[], each: keyof 
 }
 
 /** Whether a week or month was cut, as `periodsOf` does at the edges of a range. */
-export function isPart({ start, end }: DayRange, each: keyof typeof following): boolean {
+export function isPart({ start, end }: DateRange, each: keyof typeof following): boolean {
   if (each === 'day') return false;
   const before = addDays(start, -1);
   return following[each](before) !== start || following[each](start) !== addDays(end, 1);
 }
 
-const lastDays = (today: string, days: number): DayRange => ({
+const lastDays = (today: string, days: number): DateRange => ({
   start: addDays(today, -days),
   end: addDays(today, -1),
 });
@@ -87,7 +85,7 @@ export const presets = {
     end: today,
   }),
   last_365_days: (today: string) => lastDays(today, 365),
-} as const satisfies Record<string, (today: string) => DayRange>;
+} as const satisfies Record<string, (today: string) => DateRange>;
 
 export type Preset = keyof typeof presets;
 

@@ -1,5 +1,6 @@
 import {
   addDays,
+  type DateRange,
   daysBetween,
   daysIn,
   type PeriodBefore,
@@ -7,7 +8,7 @@ import {
   periodsBefore,
 } from '../../report/days.ts';
 import { dimensionsOf, families, idsOf, mainMetric, metricsOf, textFields } from './fields.ts';
-import { type DayRange, isDay, isPreset, type Preset, presets } from './ranges.ts';
+import { isDay, isPreset, type Preset, presets } from './ranges.ts';
 
 export const grains = ['total', 'day', 'week', 'month'] as const;
 export type Grain = (typeof grains)[number];
@@ -21,8 +22,8 @@ export interface State {
   /** Beside the campaign or ad unit. */
   readonly dimensions: readonly string[];
   readonly grain: Grain;
-  readonly range: Preset | DayRange;
-  readonly compare: Comparison | DayRange;
+  readonly range: Preset | DateRange;
+  readonly compare: Comparison | DateRange;
   /** As the months were closed, instead of today. */
   readonly closed: boolean;
   /** By text field: the values to keep. */
@@ -84,12 +85,12 @@ export function sortedByShown({ sort, ...state }: State): State {
   return { ...state, ...(sort && columnsOf(state).includes(sort.column) && { sort }) };
 }
 
-export function daysOf({ range }: State, today: string): DayRange {
+export function daysOf({ range }: State, today: string): DateRange {
   return typeof range === 'string' ? presets[range](today) : range;
 }
 
 /** The days that figures are compared with, as the service chooses them where they have a name. */
-export function comparedDaysOf(state: State, today: string): DayRange | undefined {
+export function comparedDaysOf(state: State, today: string): DateRange | undefined {
   const { compare } = state;
   if (typeof compare === 'object') {
     return state.grain === 'total' ? compare : daysFrom(compare.start, state, today);
@@ -98,7 +99,7 @@ export function comparedDaysOf(state: State, today: string): DayRange | undefine
 }
 
 /** The days that those of a row are compared with, as far as there are such days. */
-export function comparedDaysOfRow(row: DayRange, state: State, today: string): DayRange | undefined {
+export function comparedDaysOfRow(row: DateRange, state: State, today: string): DateRange | undefined {
   const compared = comparedDaysOf(state, today);
   if (!compared || state.grain === 'total') return compared;
   const earlier = -daysBetween(compared.start, daysOf(state, today).start);
@@ -110,7 +111,7 @@ export function comparedDaysOfRow(row: DayRange, state: State, today: string): D
 export const ranksChanges = ({ changes, compare }: State): boolean => changes && compare !== 'none';
 
 /** As many days as the report has. */
-export function daysFrom(start: string, state: State, today: string): DayRange {
+export function daysFrom(start: string, state: State, today: string): DateRange {
   return { start, end: addDays(start, daysIn(daysOf(state, today)) - 1) };
 }
 
@@ -150,7 +151,7 @@ function fieldsOf(state: State): URLSearchParams {
   ]);
 }
 
-const daysField = (days: string | DayRange): string =>
+const daysField = (days: string | DateRange): string =>
   typeof days === 'string' ? days : `${days.start}/${days.end}`;
 
 /** The parts of an address that the state does not have: mistyped ones, and those that it cannot have. */
@@ -198,7 +199,7 @@ function rangeOf(text: string): State['range'] | undefined {
   return isPreset(text) ? text : twoDays(text);
 }
 
-function twoDays(text: string): DayRange | undefined {
+function twoDays(text: string): DateRange | undefined {
   const [start = '', end = ''] = text.split('/');
   return isDay(start) && isDay(end) && start <= end ? { start, end } : undefined;
 }

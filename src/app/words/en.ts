@@ -15,6 +15,11 @@ type Column = MetricId | DimensionColumnId | Own;
 /** A name that turns the direction of writing turns nothing beside it. */
 export const name = (text: string) => `\u2068${text}\u2069`;
 
+/** A word for each of these. */
+const each = <Id extends string>(words: Record<Id, string>) => words;
+/** So many in each language. */
+const heads = <Labels extends unknown[]>(...labels: Labels) => labels;
+
 /** Every text of the page, in English. */
 export const en = {
   title: 'Reports',
@@ -75,19 +80,13 @@ export const en = {
     light: 'Light',
     dark: 'Dark',
   },
-  families: { campaigns: 'Campaigns', ad_units: 'Ad units' } satisfies Record<FamilyId, string> as Record<
-    FamilyId,
-    string
-  >,
+  families: each<FamilyId>({ campaigns: 'Campaigns', ad_units: 'Ad units' }),
   familiesLabel: 'Report',
   unread: (parts: string) =>
     `This page does not know these parts of the address, and shows the report without them: ${name(parts)}`,
   choose: 'Choose what to see',
   by: 'Group by',
-  dimensions: { device: 'Device', creative: 'Creative', site: 'Site' } satisfies Record<
-    BreakdownId,
-    string
-  > as Record<BreakdownId, string>,
+  dimensions: each<BreakdownId>({ device: 'Device', creative: 'Creative', site: 'Site' }),
   each: 'For each',
   grains: { total: 'Total', day: 'Day', week: 'Week', month: 'Month' },
   range: {
@@ -109,17 +108,14 @@ export const en = {
   },
   compare: {
     label: 'Compare with',
-    names: {
+    names: each<PeriodBefore | 'none' | 'own'>({
       none: 'Nothing',
       previous_period: 'Previous period',
       previous_weeks: 'Same weekdays before',
       previous_month: 'Month before',
       previous_year: 'Previous year',
       own: 'Other days …',
-    } satisfies Record<PeriodBefore | 'none' | 'own', string> as Record<
-      PeriodBefore | 'none' | 'own',
-      string
-    >,
+    }),
     first: 'Compared from',
     last: 'Compared to',
     with: (days: string) => `compared with ${days}`,
@@ -140,7 +136,7 @@ export const en = {
       unknown: 'Not known',
     },
   },
-  columns: {
+  columns: each<Column>({
     start_time: 'Day',
     first_day: 'From',
     end_time: 'To',
@@ -164,21 +160,18 @@ export const en = {
     ad_requests: 'Requests',
     fill_rate: 'Fill rate',
     rtr: 'Referral rate',
-  } satisfies Record<Column, string> as Record<Column, string>,
-  meanings: {
+  }),
+  meanings: each<RatioId>({
     cpa: 'Spent for each conversion',
     cpc: 'Spent for each referral',
     cpm: 'For a thousand impressions',
     fill_rate: 'Impressions of the requests',
     rtr: 'Referrals of the impressions',
-  } satisfies Record<RatioId, string> as Record<RatioId, string>,
+  }),
   compared: (column: string) => `${column} before`,
   change: (column: string) => `${column} change`,
   opened: 'Parts of what is chosen',
-  parts: { device: 'Devices', creative: 'Creatives', site: 'Sites' } satisfies Record<
-    BreakdownId,
-    string
-  > as Record<BreakdownId, string>,
+  parts: each<BreakdownId>({ device: 'Devices', creative: 'Creatives', site: 'Sites' }),
   filters: {
     label: 'Filter',
     add: 'Add a filter',
@@ -231,14 +224,7 @@ export const en = {
   explained: {
     title: 'Where does this come from?',
     close: 'Close',
-    columns: ['Part', 'Load', 'Reason', 'Loaded', 'Days', 'Events'] satisfies [
-      string,
-      string,
-      string,
-      string,
-      string,
-      string,
-    ],
+    columns: heads('Part', 'Load', 'Reason', 'Loaded', 'Days', 'Events'),
     money: 'Money',
     kinds: {
       events: 'File',
@@ -299,13 +285,13 @@ export const en = {
     others: (count: string) => `${count} more`,
     rowsTitle: 'Rows that differ',
     state: 'Status',
-    status: {
+    status: each<Status>({
       equal: 'equal',
       within: 'within the tolerance',
       differs: 'different',
       only_ours: 'only ours',
       only_theirs: 'only theirs',
-    } satisfies Record<Status, string>,
+    }),
     more: (count: string) => `Rows that follow and are not shown: ${count}.`,
   },
   progress: {
