@@ -86,7 +86,7 @@ export class Filters {
     );
     const clear = button(text.filters.clear, () => this.choose({ filters: {} }), { class: 'quiet' });
     const isOnChip = this.chips.contains(document.activeElement);
-    refill(this.chips, ...chips, ...(chips.length > 1 ? [el('li', { class: 'clear' }, clear)] : []));
+    refill(this.chips, ...chips, chips.length > 1 && el('li', { class: 'clear' }, clear));
     this.element.hidden = chips.length === 0;
     if (isOnChip && chips.length === 0) this.details.querySelector('summary')?.focus();
   }

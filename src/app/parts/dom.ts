@@ -15,9 +15,12 @@ export function el<K extends keyof HTMLElementTagNameMap>(
     if (typeof value === 'function') element.addEventListener(key.slice(2), value as EventListener);
     else set(element, key, value);
   }
-  element.append(...children.filter((child) => child !== undefined && child !== false));
+  element.append(...there(children));
   return element;
 }
+
+const there = (children: readonly Child[]) =>
+  children.filter((child) => child !== undefined && child !== false);
 
 /** Sets an attribute; `false` and undefined take it away. */
 export function set(element: Element, name: string, value: string | number | boolean | undefined): void {
@@ -36,11 +39,11 @@ export function button(label: string, onclick: () => void, properties: Propertie
 }
 
 /** Replaces what is in the element. The focus stays on the button of the same place, or goes to the last one that is not quiet. */
-export function refill(element: Element, ...children: readonly Node[]): void {
+export function refill(element: Element, ...children: readonly Child[]): void {
   const buttons = () => [...element.querySelectorAll<HTMLElement>('button:not(.quiet)')];
   const { activeElement } = document;
   const at = activeElement instanceof HTMLElement ? buttons().indexOf(activeElement) : -1;
-  element.replaceChildren(...children);
+  element.replaceChildren(...there(children));
   if (at >= 0) (buttons()[at] ?? buttons().at(-1))?.focus();
 }
 

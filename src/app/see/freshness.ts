@@ -1,4 +1,4 @@
-import { el } from '../parts/dom.ts';
+import { el, refill } from '../parts/dom.ts';
 import type { Facts } from '../rows/protocol.ts';
 import type { Clock } from '../state/session.ts';
 import type { State } from '../state/state.ts';
@@ -27,6 +27,6 @@ export class Freshness {
         text.fresh.unconfirmed(unconfirmed.map(([first, last]) => rangeText(first, last)).join(', ')),
       );
     this.element.hidden = false;
-    this.element.replaceChildren(...[open, ...said].filter((part) => part instanceof Node));
+    refill(this.element, open, ...said);
   }
 }

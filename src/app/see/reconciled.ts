@@ -2,7 +2,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import { maxFileBytes } from '../../reconcile/limits.ts';
 import type { About, CauseName, Status } from '../../reconcile/model/about.ts';
-import { button, el, select } from '../parts/dom.ts';
+import { button, type Child, el, refill, select } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import { number, numberHead, scrolling, table } from '../parts/table.ts';
 import { asked } from '../rows/asked.ts';
@@ -170,57 +170,41 @@ export class Reconciled {
     }
     const { from, to } = found.result;
     this.say(words.days(file.name, rangeText(from, to)));
-    this.outcome.replaceChildren(...this.told(found.result));
+    refill(this.outcome, ...this.told(found.result));
   }
 
-  private told(comparison: Comparison): HTMLElement[] {
+  private told(comparison: Comparison): Child[] {
     const { figures, explained, untried, unreadable, rows, differences, more_differences } = comparison;
     const names = metricsOf(this.family).flatMap(({ id }) => (figures[id] ? [id] : []));
     const isEqual = names.every((id) => figures[id] && isNothing(figures[id].gap));
     const unexplained = (id: string) => figures[id]?.unexplained;
     const allExplained = names.every((id) => isNothing(unexplained(id) ?? { net: '0', total: '0' }));
+    const isUnread = unreadable.records !== '0';
     const parts = (each: (id: string) => Told | undefined) => this.parts(comparison, names, each);
     const counts = Object.entries(words.status).map(
       ([status, label]) => `${label}: ${amountText(rows[status as Status])}`,
     );
+    const causes = explained.map((each) =>
+      el(
+        'li',
+        {},
+        el('strong', {}, causeText(each, this.session.clock)),
+        parts((id) => each.figures[id]),
+      ),
+    );
+    const left = allExplained ? words.allExplained : explained.length > 0 ? words.left : words.noCause;
     return [
       scrolling(this.totals(names, comparison)),
       el('h3', {}, words.causesTitle),
-      ...(isEqual
-        ? [el('p', {}, words.equal)]
-        : [
-            el(
-              'ol',
-              { class: 'causes' },
-              ...explained.map((each) =>
-                el(
-                  'li',
-                  {},
-                  el('strong', {}, causeText(each, this.session.clock)),
-                  parts((id) => each.figures[id]),
-                ),
-              ),
-            ),
-            el(
-              'p',
-              { class: allExplained ? undefined : 'warning' },
-              ...(allExplained ? [words.allExplained] : [explained.length > 0 ? words.left : words.noCause]),
-              !allExplained && parts(unexplained),
-            ),
-          ]),
-      ...(untried.length > 0 ? [el('p', { class: 'hint' }, words.untried)] : []),
-      ...(unreadable.records !== '0'
-        ? [
-            el('p', { class: 'warning' }, words.unreadable(amountText(unreadable.records))),
-            el('ul', { lang: 'en' }, ...unreadable.first.map((reason) => el('li', {}, reason))),
-          ]
-        : []),
+      isEqual ? el('p', {}, words.equal) : el('ol', { class: 'causes' }, ...causes),
+      !isEqual && el('p', { class: !allExplained && 'warning' }, left, !allExplained && parts(unexplained)),
+      untried.length > 0 && el('p', { class: 'hint' }, words.untried),
+      isUnread && el('p', { class: 'warning' }, words.unreadable(amountText(unreadable.records))),
+      isUnread && el('ul', { lang: 'en' }, ...unreadable.first.map((reason) => el('li', {}, reason))),
       el('h3', {}, words.rowsTitle),
       el('p', {}, counts.join(' · ')),
-      ...(differences.length > 0 ? [scrolling(this.rows(names, comparison))] : []),
-      ...(more_differences !== '0'
-        ? [el('p', { class: 'hint' }, words.more(amountText(more_differences)))]
-        : []),
+      differences.length > 0 && scrolling(this.rows(names, comparison)),
+      more_differences !== '0' && el('p', { class: 'hint' }, words.more(amountText(more_differences))),
     ];
   }
 
