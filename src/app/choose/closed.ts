@@ -11,65 +11,52 @@ interface Closes {
 }
 
 /** Whether figures are those of today or as the months of the range were closed; in sight where all of them were. */
-export class Closed {
-  readonly element: HTMLElement;
-  private readonly session: Opened;
-  private readonly name: HTMLSelectElement;
-  private readonly at = el('output', { class: 'days', for: 'closed' });
-  private readonly changes: HTMLButtonElement;
+export function closedField(choose: Choose, session: Opened, onchanges: () => void) {
+  const onchange = () => choose({ closed: name.value === 'closed' });
+  const name = select(text.closed.names, { id: 'closed', onchange });
+  const at = el('output', { class: 'days', for: 'closed' });
+  const changes = button(text.closed.changes, onchanges, { class: 'preset' });
+  const label = el('label', { for: 'closed' }, text.closed.label);
+  const element = el('div', { class: 'field closed', hidden: true }, label, name, at, changes);
   /** What was asked last. */
-  private about = '';
+  let about = '';
 
-  constructor(choose: Choose, session: Opened, onchanges: () => void) {
-    this.session = session;
-    const onchange = () => choose({ closed: this.name.value === 'closed' });
-    this.name = select(text.closed.names, { id: 'closed', onchange });
-    this.changes = button(text.closed.changes, onchanges, { class: 'preset' });
-    this.element = el(
-      'div',
-      { class: 'field closed', hidden: true },
-      el('label', { for: 'closed' }, text.closed.label),
-      this.name,
-      this.at,
-      this.changes,
-    );
-  }
+  const aboutOf = (state: State) => {
+    const { start, end } = daysOf(state, session.today);
+    return `${state.family} ${start} ${end}`;
+  };
 
-  show(state: State): void {
-    this.name.value = state.closed ? 'closed' : 'today';
-    if (this.aboutOf(state) !== this.about) this.know('');
-    if (state.closed) this.element.hidden = false;
-  }
+  /** @param closedAt absent: not all months are closed, or nobody knows */
+  const know = (asked: string, closedAt?: string) => {
+    about = asked;
+    element.hidden = closedAt === undefined && name.value !== 'closed';
+    changes.hidden = closedAt === undefined;
+    const when = closedAt && momentText(Date.parse(closedAt), session.clock);
+    at.textContent = when ? text.closed.at(when) : '';
+  };
+
+  const show = (state: State) => {
+    name.value = state.closed ? 'closed' : 'today';
+    if (aboutOf(state) !== about) know('');
+    if (state.closed) element.hidden = false;
+  };
 
   /** Asks the service what is closed, if days or report are others than before. */
-  async ask(state: State): Promise<void> {
-    const about = this.aboutOf(state);
-    if (about === this.about) return;
-    this.about = about;
-    const { start, end } = daysOf(state, this.session.today);
+  const ask = async (state: State) => {
+    const now = aboutOf(state);
+    if (now === about) return;
+    about = now;
+    const { start, end } = daysOf(state, session.today);
     const range = { start_time: start, end_time: end };
-    const found = await asked<Closes>(`/v1/${state.family}/closes`, this.session, range);
-    if (about !== this.about) return;
+    const found = await asked<Closes>(`/v1/${state.family}/closes`, session, range);
+    if (now !== about) return;
     const closes = 'result' in found ? found.result.closes : [];
     const closed = new Set(closes.map(({ month }) => month));
     const areClosed = closed.size === monthOf(end) - monthOf(start) + 1;
     // A service that did not answer is asked again.
-    this.know('result' in found ? about : '', areClosed ? closes[0]?.closed_at : undefined);
-  }
-
-  private aboutOf(state: State): string {
-    const { start, end } = daysOf(state, this.session.today);
-    return `${state.family} ${start} ${end}`;
-  }
-
-  /** @param closedAt absent: not all months are closed, or nobody knows */
-  private know(about: string, closedAt?: string): void {
-    this.about = about;
-    this.element.hidden = closedAt === undefined && this.name.value !== 'closed';
-    this.changes.hidden = closedAt === undefined;
-    const when = closedAt && momentText(Date.parse(closedAt), this.session.clock);
-    this.at.textContent = when ? text.closed.at(when) : '';
-  }
+    know('result' in found ? now : '', areClosed ? closes[0]?.closed_at : undefined);
+  };
+  return { element, show, ask };
 }
 
 /** The months since the year 0. */

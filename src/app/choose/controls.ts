@@ -8,60 +8,51 @@ import { text } from '../words/text.ts';
 import { compareField } from './compare.ts';
 
 /** What the report is of: days, the comparison, and what rows are grouped by. */
-export class Controls {
-  readonly element = el('div', { class: 'controls', role: 'group', 'aria-label': text.choose });
-  private readonly choose: Choose;
-  private readonly today: string;
-  private readonly dimensions = el('div');
-  private readonly grain;
-  private readonly compare;
-  private readonly range;
-  private family = '';
-  private toggles = new Map<string, HTMLInputElement>();
+export function controlsOf(choose: Choose, today: string) {
+  const range = rangeMenu((range) => choose({ range }), today);
+  const compare = compareField(choose, today);
+  const grain = segments(
+    text.each,
+    'grain',
+    grains.map((grain) => [grain, text.grains[grain]] as const),
+    (grain) => choose({ grain: grain as Grain }),
+  );
+  const dimensions = el('div');
+  const element = el(
+    'div',
+    { class: 'controls', role: 'group', 'aria-label': text.choose },
+    range.element,
+    compare.element,
+    grain.element,
+    el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), dimensions),
+  );
+  let family = '';
+  let toggles = new Map<string, HTMLInputElement>();
 
-  constructor(choose: Choose, today: string) {
-    this.choose = choose;
-    this.today = today;
-    this.range = rangeMenu((range) => choose({ range }), today);
-    this.grain = segments(
-      text.each,
-      'grain',
-      grains.map((grain) => [grain, text.grains[grain]] as const),
-      (grain) => choose({ grain: grain as Grain }),
-    );
-    this.compare = compareField(choose, today);
-    this.element.append(
-      this.range.element,
-      this.compare.element,
-      this.grain.element,
-      el('fieldset', { class: 'segments toggles' }, el('legend', {}, text.by), this.dimensions),
-    );
-  }
-
-  show(state: State): void {
-    this.range.show(state);
-    this.grain.show(state.grain);
-    this.compare.show(state);
-    if (state.family !== this.family) this.makeToggles(state.family);
-    for (const [name, input] of this.toggles) input.checked = state.dimensions.includes(name);
-    const days = daysOf(state, this.today);
-    set(this.element, 'data-days', `${days.start}/${days.end}`);
-  }
-
-  private makeToggles(family: string): void {
-    this.family = family;
+  const makeToggles = () => {
     const names = dimensionsOf(family);
-    const onchange = () =>
-      this.choose({ dimensions: names.filter((name) => this.toggles.get(name)?.checked) });
-    this.toggles = new Map(
-      names.map((name) => [name, el('input', { type: 'checkbox', value: name, onchange })]),
-    );
-    this.dimensions.replaceChildren(
-      ...[...this.toggles].map(([name, input]) =>
+    const onchange = () => choose({ dimensions: names.filter((name) => toggles.get(name)?.checked) });
+    toggles = new Map(names.map((name) => [name, el('input', { type: 'checkbox', value: name, onchange })]));
+    dimensions.replaceChildren(
+      ...[...toggles].map(([name, input]) =>
         el('label', {}, input, el('span', {}, wordOf(text.dimensions, name))),
       ),
     );
-  }
+  };
+
+  const show = (state: State) => {
+    range.show(state);
+    grain.show(state.grain);
+    compare.show(state);
+    if (state.family !== family) {
+      family = state.family;
+      makeToggles();
+    }
+    for (const [name, input] of toggles) input.checked = state.dimensions.includes(name);
+    const days = daysOf(state, today);
+    set(element, 'data-days', `${days.start}/${days.end}`);
+  };
+  return { element, show };
 }
 
 function rangeMenu(onchoose: (range: State['range']) => void, today: string) {

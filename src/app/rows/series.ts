@@ -81,9 +81,7 @@ export function changedMost(
   metrics: readonly Metric[],
   most: number,
 ): Point[] {
-  const names = rows.columns.filter(
-    (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
-  );
+  const names = namesOf(rows);
   const ranked = grouped(of, (row) => names.map(({ codes }) => codes[row]).join())
     .map((group) => named(rows, group, metric, metrics))
     .map((point) => ({ point, change: (point.now?.units ?? 0n) - (point.before?.units ?? 0n) }))
@@ -106,15 +104,18 @@ function grouped(of: Uint32Array, keyOf: (row: number) => unknown): number[][] {
   return [...groups.values()];
 }
 
+/** The columns that say what a row is, whatever its days. */
+function namesOf({ columns }: Columns): TextColumn[] {
+  return columns.filter((each) => each instanceof TextColumn).filter(({ id }) => !id.endsWith('_time'));
+}
+
 interface Named extends Point {
   readonly ids: readonly string[];
 }
 
 /** These rows together, by the names that they have. */
 function named(rows: Columns, of: readonly number[], metric: Metric, metrics: readonly Metric[]): Named {
-  const texts = rows.columns.filter(
-    (each): each is TextColumn => each instanceof TextColumn && !each.id.endsWith('_time'),
-  );
+  const texts = namesOf(rows);
   const isId = ({ id }: TextColumn) => id.endsWith('_id');
   const textOf = (each: TextColumn) => each.text(of[0] ?? 0);
   return {

@@ -1,6 +1,6 @@
-import { Closed } from '../choose/closed.ts';
-import { Controls } from '../choose/controls.ts';
-import { Filters } from '../choose/filters.ts';
+import { closedField } from '../choose/closed.ts';
+import { controlsOf } from '../choose/controls.ts';
+import { filtersOf } from '../choose/filters.ts';
 import { MetricsMenu } from '../choose/metrics.ts';
 import { button, el } from '../parts/dom.ts';
 import { Notice } from '../parts/notice.ts';
@@ -47,9 +47,9 @@ export class Workbench {
   private readonly chart: Chart;
   private readonly freshness = new Freshness();
   private readonly cards: Cards;
-  private readonly controls: Controls;
-  private readonly closed: Closed;
-  private readonly filters: Filters;
+  private readonly controls;
+  private readonly closed;
+  private readonly filters;
   private readonly metrics: MetricsMenu;
   private readonly toolbar: Toolbar;
   private readonly table: RowTable;
@@ -71,11 +71,11 @@ export class Workbench {
     this.onNewDay = onNewDay;
     const choose = (change: Partial<State>) => this.choose(change);
     this.chart = new Chart(choose);
-    this.controls = new Controls(choose, session.today);
+    this.controls = controlsOf(choose, session.today);
     const adjusted = adjustedDialog(session);
-    this.closed = new Closed(choose, session, () => void adjusted.show(this.state, this.facts?.currency));
+    this.closed = closedField(choose, session, () => void adjusted.show(this.state, this.facts?.currency));
     const values = (state: State, field: string) => valuesRequest(state, field, session);
-    this.filters = new Filters(this.rows, choose, values, session.onEnd);
+    this.filters = filtersOf(this.rows, choose, values, session.onEnd);
     this.metrics = new MetricsMenu(choose, () => {
       this.table.resetWidths();
       this.draw();
