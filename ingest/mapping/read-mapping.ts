@@ -110,7 +110,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
   const isGiven = (field: string) =>
     isEventField(field) && (events ?? [{ sources }]).every((event) => event.sources.has(field));
   const open = Object.entries(file.fill_in ?? {})
-    .filter(([field]) => !(field === 'timezone' ? timezone : isGiven(field)))
+    .filter(([field]) => !(field === 'timezone' ? timezone : field === 'where' ? where : isGiven(field)))
     .map(([field, question]) => at(`fill_in.${field}: ${question}`));
   if (open.length > 0) throw new MappingError(open.join('\n'));
   return {

@@ -132,9 +132,9 @@ function shapeOf(
 function typeShape(column: string, values: readonly string[]): Shape {
   const others = [...new Set(values)].filter((value) => !['', ...eventTypes].some((type) => type === value));
   if (others.length === 0) return {};
-  const shown = others.slice(0, 5).map((value) => `'${value.replace(/['\\]/g, '\\$&')}'`);
+  const shown = others.slice(0, 5);
   return {
-    question: `${shown.join(', ')} in ${column} are no types of events: give an expression such as transform({${column}}, [${shown.join(', ')}], [${shown.map(() => "'…'").join(', ')}], ''), with ${eventTypes.slice(0, -1).join(', ')} for the dots; a where leaves out the others`,
+    question: `${quoted(shown)} in ${column} are no types of events: give an expression such as transform({${column}}, [${quoted(shown)}], [${shown.map(() => "'…'").join(', ')}], ''), with ${eventTypes.slice(0, -1).join(', ')} for the dots; a where leaves out the others`,
   };
 }
 
@@ -283,6 +283,16 @@ function someOf(values: readonly string[], holds: (value: string) => boolean): r
   const some = all.filter(holds);
   return some.length < all.length ? some : [];
 }
+
+const sumOf = (figure: readonly number[], rows: readonly number[]) =>
+  rows.reduce((sum, row) => sum + (figure[row] ?? 0), 0);
+
+/** To a cent a record, as amounts are rounded. */
+const areSumsOf = (figures: readonly number[][], own: readonly number[], rows: readonly number[]) =>
+  figures.every((figure) => Math.abs(sumOf(figure, own) - sumOf(figure, rows)) <= rows.length / 100);
+
+const quoted = (texts: readonly string[]) =>
+  texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
 
 /** A suggestion while it is put together. */
 class Draft {
@@ -437,20 +447,39 @@ class Draft {
       ),
     ]);
     const hasWords = told.some(([column, texts]) => column !== day && texts.length > 0);
-    const conditions = [...told, ...(hasWords ? [] : this.#sums(day, others))].flatMap(([column, texts]) => {
-      if (texts.length === 0) return [];
-      const quoted = texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
-      this.reasons.push(`where: records whose ${column} is ${quoted} are totals or notes`);
-      return [`{${column}} NOT IN (${quoted})`];
+    const given = told.filter(([, texts]) => texts.length > 0);
+    const conditions = given.map(([column, texts]) => {
+      this.reasons.push(`where: records whose ${column} is ${quoted(texts)} are totals or notes`);
+      return `{${column}} NOT IN (${quoted(texts)})`;
     });
-    if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
+    const sums = hasWords ? undefined : this.#sums(day, others);
+    if (sums) {
+      const { column, sum } = sums;
+      const all = [...conditions, `{${column}} NOT IN (${quoted([sum])})`];
+      const kept = conditions.length > 0 ? `in where ${conditions.join(' AND ')}` : 'take this line out';
+      this.fillIn.where = `records whose ${column} is ${quoted([sum])} have each day the sums of all others: in where ${all.join(' AND ')} if they are totals; if not, ${kept}`;
+      this.doubtful.push('where');
+    } else if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
   }
 
-  /** Numbers of columns that are known as counts. */
-  #counts(): number[][] {
-    return countFields
-      .flatMap((field) => (this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : []))
-      .map((column) => this.valuesOf(column).map((text) => Number(text.replace(/\D/g, ''))));
+  /** Numbers of columns that are known as counts, or may be amounts by their names. */
+  #figures(): number[][] {
+    const known = [...countFields, 'spend', 'revenue'].flatMap((field) =>
+      this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : [],
+    );
+    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column));
+    const between = this.#sign === undefined ? /[.,](?=\d{3}(?!\d))/g : this.#sign === ',' ? /\./g : /,/g;
+    return [...new Set([...known, ...this.#amounts, ...amounts])].map((column) =>
+      this.valuesOf(column).map(
+        (text) =>
+          Number(
+            text
+              .replace(between, '')
+              .replace(',', '.')
+              .replace(/[^\d.-]/g, ''),
+          ) || 0,
+      ),
+    );
   }
 
   /**
@@ -458,7 +487,7 @@ class Draft {
    * directly above or below. The first records may be totals of all the file.
    */
   #areSumsWithoutDay(days: readonly string[]): boolean {
-    const counts = this.#counts();
+    const figures = this.#figures();
     const isName = (column: string) =>
       !areNumbers(this.valuesOf(column)) || holdsIds(column) || keyWords.test(column);
     const names = new Set<string | undefined>(this.#columns.filter(isName));
@@ -477,46 +506,51 @@ class Draft {
         row < (dated[0] ?? 0) ||
         cells.some((cell) => totalWords.test(cell)) ||
         cells.every((cell, n) => !names.has(this.#all[n]) || !/[\p{L}\p{N}]/u.test(cell));
-      const areSums = (of: readonly number[]) =>
-        counts.every((count) => count[row] === of.reduce((sum, each) => sum + (count[each] ?? 0), 0));
-      return isTotal || [[], dated, next(row, -1), next(row, 1)].some(areSums);
+      return isTotal || [[], dated, next(row, -1), next(row, 1)].some((of) => areSumsOf(figures, [row], of));
     });
   }
 
   /**
-   * The first column with texts whose records have, on each day, the sum of each count of the other records, which are more.
+   * The column, preferably of the key, in which the records of one text have the sums of all other records, on each day and in
+   * each figure. The others must be more.
    * @param noDays values of the day that are none
    */
-  #sums(day: string, noDays: readonly string[]): [string, readonly string[]][] {
+  #sums(
+    day: string,
+    noDays: readonly string[],
+  ): { readonly column: string; readonly sum: string } | undefined {
     const days = this.valuesOf(day);
     // The last day may go on behind the first records.
     const end = days.at(-1) === days[0] ? undefined : days.at(-1);
     const groups = [...new Set(days)]
       .filter((date) => date !== end && !noDays.includes(date))
       .map((date) => [...days.keys()].filter((row) => days[row] === date));
-    const counts = this.#counts();
+    const figures = this.#figures();
     const isSum = (texts: readonly string[], text: string) => {
-      let sums = 0;
+      const isOwn = (row: number) => texts[row] === text;
       const areSums = groups.every((rows) =>
-        counts.every((count) => {
-          const sumOf = (of: readonly number[]) => of.reduce((sum, row) => sum + (count[row] ?? 0), 0);
-          const own = sumOf(rows.filter((row) => texts[row] === text));
-          // Small ones may be alike by chance.
-          if (own > 9) sums++;
-          return own * 2 === sumOf(rows);
-        }),
+        areSumsOf(
+          figures,
+          rows.filter(isOwn),
+          rows.filter((row) => !isOwn(row)),
+        ),
       );
-      return areSums && sums > 1 && texts.filter((each) => each === text).length * 2 < texts.length;
+      // Small ones may be alike by chance.
+      const large = groups.flatMap((rows) =>
+        figures.filter((figure) => sumOf(figure, rows.filter(isOwn)) > 9),
+      );
+      return areSums && large.length > 2 && texts.filter((each) => each === text).length * 2 < texts.length;
     };
-    for (const column of this.#columns) {
+    const found = this.#columns.flatMap((column) => {
       const texts = this.valuesOf(column);
       // Numbers and shares of a sum are others in the next file.
       const isName = texts.filter((text) => /\d/.test(text)).length * 2 < texts.length;
-      if (!isName && !holdsIds(column) && !keyWords.test(column)) continue;
-      const found = someOf(texts, (text) => isSum(texts, text));
-      if (found.length > 0) return [[column, found]];
-    }
-    return [];
+      if (!isName && !holdsIds(column) && !keyWords.test(column)) return [];
+      const sum = [...new Set(texts)].find((text) => isSum(texts, text));
+      const rank = (keyWords.test(column) ? 0 : 1) + (sum === '' ? 2 : 0);
+      return sum === undefined ? [] : [{ rank, column, sum }];
+    });
+    return found.sort((a, b) => a.rank - b.rank)[0];
   }
 
   /** Asks for what an event needs and no column is known for, and for amounts. */

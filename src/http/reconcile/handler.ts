@@ -155,17 +155,17 @@ async function mappingOf(
   const { map = {}, set = {}, expressions = {} } = mapping;
   const figures = Object.values(familyOf(catalog, family).measures).map(({ sumOf }): string => sumOf);
   // A figure whose column is known would be missing without a word.
-  const doubtful = suggestion?.doubtful.filter((field) => figures.includes(field)) ?? [];
+  const doubtful = suggestion?.doubtful.filter((field) => ['where', ...figures].includes(field)) ?? [];
   const needed = ['event_time', keyOf(catalog, family), ...Object.keys(columns), ...doubtful];
   for (const field of suggestion ? needed : []) {
     if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
     const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
-    const written = field === 'event_time' ? 'days as YYYY-MM-DD' : 'numbers as 1234.5';
+    const written = { event_time: 'days as YYYY-MM-DD', where: 'the report without them' }[field];
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',
-      `${name}: ${what}: ${isDoubtful ? `write ${written}` : `name its column ${field}`}`,
+      `${name}: ${what}: ${isDoubtful ? `write ${written ?? 'numbers as 1234.5'}` : `name its column ${field}`}`,
       isDoubtful ? {} : { field: `columns.${field}` },
     );
   }

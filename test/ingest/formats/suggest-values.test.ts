@@ -500,31 +500,63 @@ describe('names and totals', () => {
     expect(load.rejected).toEqual([expect.stringMatching(/^8 .* as many cells as the header/)]);
   });
 
-  test('sums of each day that no word tells are left out: they were another campaign, and counted twice', async () => {
-    const days = ['01', '02', '03'].flatMap((day) =>
+  test('sums of each day that no word tells are asked about: they were another campaign, and counted twice', async () => {
+    const days = ['01', '02', '03', '04'].flatMap((day) =>
       [
-        ['a', 50, 5],
-        ['b', 31, 4],
-        ['b', 20, 0],
-        ['-', 101, 9],
-      ].map(([key, clicks, orders]) => `2026-09-${day},${key},${clicks},${orders}`),
+        ['a', 50, 5, '1.5'],
+        ['b', 31, 4, '"1,000.02"'],
+        ['b', 20, 0, ''],
+        ['-', 101, 9, '"1,001.51"'],
+      ].map(([key, ...figures]) => `2026-09-${day},,${key},${figures.join(',')}`),
     );
-    const where = async (rows: readonly string[]) =>
-      (await suggested(table('Day,Campaign,Clicks,Conversions', rows))).where;
+    const inTable = (rows: readonly string[]) =>
+      suggested(table('Day,Device,Campaign,Clicks,Conversions,Cost', rows));
+    const asked = async (rows: readonly string[]) => (await inTable(rows)).fill_in?.where;
+    const question =
+      "records whose Campaign is '-' have each day the sums of all others: in where {Campaign} NOT IN ('-') if they are totals; if not, take this line out";
     // The first records end within a day.
-    expect(await where(days.slice(0, -2))).toBe("{Campaign} NOT IN ('-')");
-    const reversed = [
-      'Clicks,Conversions,Campaign,Day',
-      ...days.map((row) => row.replace(/^(.*?),(.*?),(.*)/, '$3,$2,$1')),
+    expect(await asked(days.slice(0, -2))).toBe(question);
+    const lastFirst = [
+      'Cost,Clicks,Conversions,Campaign,Day',
+      ...days.map((row) => row.replace(/^(.*?),,(.*?),(.*?),(.*?),(.*)/, '$5,$3,$4,$2,$1')),
     ];
-    expect((await suggested(`${reversed.join('\n')}\n`)).where).toBe("{Campaign} NOT IN ('-')");
-    expect(await where(days.map((row) => row.replace(',9', ',8')))).toBeUndefined();
+    expect((await suggested(`${lastFirst.join('\n')}\n`)).fill_in?.where).toBe(question);
+    // Neither a fee with the clicks of all others, nor fewer of them.
+    expect(await asked(days.map((row) => row.replace('1,001.51', '3.25')))).toBeUndefined();
+    expect(await asked(days.map((row) => row.replace(',9,', ',8,')))).toBeUndefined();
     // Small numbers are alike by chance.
-    expect(await where(days.map((row) => row.replace(/\d*(\d),\d$/, '$1,0')))).toBeUndefined();
-    // Of two campaigns alike neither is the sum.
     expect(
-      await where(days.filter((_, n) => n % 4 < 2).map((row) => row.replace(/\d+,\d$/, '5,1'))),
+      await asked(days.map((row) => row.replace(/\d*(\d),\d,([^,"]*|".*")$/, '$1,0,0'))),
     ).toBeUndefined();
+    // Of two campaigns alike neither is the sum.
+    const two = days.filter((_, n) => n % 4 < 2);
+    expect(await asked(two.map((row) => row.replace(/\d+,\d,.*$/, '50,11,20')))).toBeUndefined();
+    const known = [',a,50,5,20', ',a,30,5,20', ',b,80,10,40'];
+    const twice = [1, 2, 3, 4].flatMap((day) => known.map((row) => `2026-09-0${day},${row}`));
+    expect(await asked(twice)).toContain("Campaign is 'b'");
+    expect(
+      await asked(
+        twice
+          .map((row) => row.replace('b,80,10,40', 'b,40,5,20'))
+          .flatMap((row) => (row.includes('b,') ? [row, row] : [row])),
+      ),
+    ).toBeUndefined();
+    // Records whose device nobody knows are no totals, nor those of one device; and a condition stays.
+    const withDevices = days.map((row) => row.replace(/,,([ab]),/, ',mobile,$1,'));
+    expect(await asked(withDevices.map((row) => row.replace(',,-', ',tv,-')))).toBe(question);
+    const items = await suggested(table('Day,Device,Item,Clicks,Conversions,Cost', withDevices));
+    expect(items.fill_in?.where).toContain("Item is '-'");
+    expect(await asked([...withDevices, ',,-,404,36,0'])).toBe(
+      question
+        .replace('where {', "where {Day} NOT IN ('') AND {")
+        .replace('take this line out', "in where {Day} NOT IN ('')"),
+    );
+    const { fill_in: _, ...mapping } = await inTable(days);
+    const flags = await loads.inFile({ ...mapping, fill_in: { where: question } });
+    expect(await loads.refusal(flags)).toContain(`fill_in.where: ${question}`);
+    const text = table('Day,Device,Campaign,Clicks,Conversions,Cost', days);
+    const load = await loads.loadText({ ...flags, where: "{Campaign} NOT IN ('-')" }, text, 'referrals');
+    expect(load).toMatchObject({ leftOut: 4 });
   });
 
   test.each([
