@@ -405,7 +405,7 @@ class Draft {
       this.#read('event_time', day, isSpan ? read : shape);
       const { others = [] } = dateShape(day, values) ?? {};
       // Lines with fewer cells than the header are left out by a condition on the first column alone.
-      const notes = this.#all[0] === day ? this.#notes.filter((note) => !dateShape(day, [note])) : [];
+      const notes = this.#all[0] === day ? this.#notes.filter((note) => note !== '' && !dateShape(day, [note])) : [];
       this.#leaveOutTotals(day, [...new Set([...others, ...notes])]);
     }
   }
