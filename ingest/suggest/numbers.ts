@@ -39,8 +39,8 @@ export function areNumbers(values: readonly string[]): boolean {
 export interface NumberShape extends Shape {
   /** Without the comma as decimal sign, most of these numbers would be read as other amounts. */
   readonly decimalComma?: true;
-  /** Some cells say that there is no number, and are read as 0. */
-  readonly hasNone?: true;
+  /** The column with 0 in the cells that say that there is no number; absent where there are none. */
+  readonly orZero?: string;
 }
 
 /**
@@ -116,7 +116,7 @@ function writtenShape(
   if (comma) text = `replaceOne(${text}, ',', '.')`;
   const signed = found.find((each) => each.currencies.length > 0)?.value;
   const why = [
-    ...(none.length === 0 ? [] : [`${quoted} is no number, and read as 0`]),
+    ...(none.length === 0 ? [] : [`cells ${quoted} are no numbers, and read as 0`]),
     ...(signed === undefined ? [] : [`${signed} has a sign`]),
     ...(example === undefined ? [] : [example]),
     ...(kind === 'count' && fraction !== undefined ? [`${fraction} is no whole number`] : []),
@@ -126,7 +126,7 @@ function writtenShape(
   return {
     ...(text !== `{${column}}` && { expression: text, reason: why }),
     ...(comma && { decimalComma: true }),
-    ...(none.length > 0 && { hasNone: true }),
+    ...(none.length > 0 && { orZero: name }),
   };
 }
 

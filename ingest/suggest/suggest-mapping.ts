@@ -167,16 +167,21 @@ function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draf
     if (values.length === 0) continue;
     const shape: Shape & NumberShape =
       kind === 'time' || kind === 'count' || kind === 'money' ? shapeOf(field, column, values, sign) : {};
-    const { question, asks, reason } = shape;
+    const { question, asks, reason, orZero } = shape;
     // The comma of an example says nothing of points between thousands.
     const hasPoint = values.some((value) => value.includes('.'));
-    const isOther =
-      kind === 'time' || shape.hasNone || (shape.decimalComma && (!hasDecimalComma || hasPoint));
-    if (question === undefined && ((shape.expression ?? `{${column}}`) === text || !isOther)) continue;
+    const isOther = kind === 'time' || (shape.decimalComma && (!hasDecimalComma || hasPoint));
+    const isAsThere = question === undefined && ((shape.expression ?? `{${column}}`) === text || !isOther);
+    if (isAsThere && orZero === undefined) continue;
     delete sources[field];
     if (question !== undefined) fillIn[asks ?? field] = question;
     if (question !== undefined && asks === undefined) draft.doubtful.push(field);
-    else draft.readBy(field, column, text.startsWith('round(') ? rounded(shape) : shape);
+    else if (isAsThere && orZero !== undefined) {
+      const around = (inner: string) => text.replaceAll(`{${column}}`, () => inner);
+      const { expression = orZero } = shape;
+      const isCovered = expression.startsWith('round(') || expression === around(orZero);
+      sources[field] = { expression: around(isCovered ? orZero : expression) };
+    } else draft.readBy(field, column, text.startsWith('round(') ? rounded(shape) : shape);
     reasons.push(`${field}: not as in the example${reason ? `, ${reason}` : ''}`);
   }
   const valuesOf = (column: string) => draft.valuesOf(column);
@@ -365,8 +370,8 @@ class Draft {
   }
 
   /** Amounts without any places may be in cents, or in millionths, however few they are. */
-  #unitQuestion(field: string, column: string, { expression, decimalComma, hasNone }: NumberShape): Shape {
-    if (expression !== undefined && !decimalComma && !hasNone) return {};
+  #unitQuestion(field: string, column: string, { expression, decimalComma, orZero }: NumberShape): Shape {
+    if (expression !== undefined && !decimalComma && orZero === undefined) return {};
     const given = this.valuesOf(column).filter((value) => /[1-9]/.test(value));
     if (given.length === 0 || !given.every((value) => /^-?\d+$/.test(value))) return {};
     const asUnits = expression === undefined ? `--map ${field}=…` : `in expressions ${expression}`;
@@ -405,7 +410,8 @@ class Draft {
       this.#read('event_time', day, isSpan ? read : shape);
       const { others = [] } = dateShape(day, values) ?? {};
       // Lines with fewer cells than the header are left out by a condition on the first column alone.
-      const notes = this.#all[0] === day ? this.#notes.filter((note) => note !== '' && !dateShape(day, [note])) : [];
+      const notes =
+        this.#all[0] === day ? this.#notes.filter((note) => note !== '' && !dateShape(day, [note])) : [];
       this.#leaveOutTotals(day, [...new Set([...others, ...notes])]);
     }
   }
