@@ -299,6 +299,9 @@ const areSumsOf = (figures: readonly number[][], own: readonly number[], rows: r
 const quoted = (texts: readonly string[]) =>
   texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
 
+/** Words in front of the number in a note such as `Total rows: 12`. */
+const beforeNumber = /^\D*\p{L}\D*: *(?=\d)/u;
+
 /** A suggestion while it is put together. */
 class Draft {
   readonly #columns: readonly string[];
@@ -412,7 +415,7 @@ class Draft {
       // Lines with fewer cells than the header are left out by a condition on the first column alone.
       const notes =
         this.#all[0] === day ? this.#notes.filter((note) => note !== '' && !dateShape(day, [note])) : [];
-      this.#leaveOutTotals(day, [...new Set([...others, ...notes])]);
+      this.#leaveOutTotals(day, others, notes);
     }
   }
 
@@ -435,11 +438,16 @@ class Draft {
       : `${year}, ${month} and ${day} may be the day: in expressions {${year}} || '-' || leftPad({${month}}, 2, '0') || '-' || leftPad({${day}}, 2, '0')`;
   }
 
-  /** @param others values of the day that are no days */
-  #leaveOutTotals(day: string, others: readonly string[]): void {
+  /**
+   * @param others values of the day that are no days
+   * @param notes first cells of lines that are no records
+   */
+  #leaveOutTotals(day: string, others: readonly string[], notes: readonly string[]): void {
     const totals = this.#columns.map((column): [string, readonly string[]] => [
       column,
-      column === day ? others : someOf(this.valuesOf(column), (value) => totalWords.test(value)),
+      column === day
+        ? [...new Set([...others, ...notes.filter((note) => !beforeNumber.test(note))])]
+        : someOf(this.valuesOf(column), (value) => totalWords.test(value)),
     ]);
     // Those that their day tells need no other column.
     const isTotal = (value: string | undefined) => others.includes(value ?? '');
@@ -458,6 +466,11 @@ class Draft {
       this.reasons.push(`where: records whose ${column} is ${quoted(texts)} are totals or notes`);
       return `{${column}} NOT IN (${quoted(texts)})`;
     });
+    // A number in a note is another one in the next file.
+    for (const words of new Set(notes.flatMap((note) => beforeNumber.exec(note) ?? []))) {
+      this.reasons.push(`where: lines that begin with ${quoted([words])} are notes`);
+      conditions.push(`{${day}} NOT LIKE ${quoted([`${words.replace(/[%_\\]/g, '\\$&')}%`])}`);
+    }
     const sums = hasWords ? undefined : this.#sums(day, others);
     if (sums) {
       const { column, sum } = sums;

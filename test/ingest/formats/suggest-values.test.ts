@@ -490,13 +490,14 @@ describe('names and totals', () => {
   });
 
   test('lines about the report below its records are left out, and lines of records that lack cells are not', async () => {
-    const below = [',c,d', 'Report Time:,2026/09/03', '© Theirs', '2026-09-04,c'];
+    const below = [',c,d', 'Report Time:,2026/09/03', '© Theirs', '2026-09-04,c', 'Total %_ rows: 3'];
     const text = table('Date,Campaign ID,Device,Clicks', [
       ...['01', '02', '03'].map((day) => `2026-09-${day},c,d,2`),
       ...below,
     ]);
-    const load = await loads.loadText(await loads.inFile(await suggested(text)), text, 'toUInt32(referrals)');
-    expect(load).toMatchObject({ events: [[2], [2], [2]], leftOut: 2 });
+    const mapping = await loads.inFile(await suggested(text));
+    const load = await loads.loadText(mapping, text.replace('rows: 3', 'rows: 4'), 'toUInt32(referrals)');
+    expect(load).toMatchObject({ events: [[2], [2], [2]], leftOut: 3 });
     const rejected = [5, 8].map((line) =>
       expect.stringMatching(new RegExp(`^${line} .* as many cells as the header`)),
     );
