@@ -247,16 +247,16 @@ function fromColumns(fields: FieldsByName, beginning: Beginning): Draft {
 const countWords: Readonly<Partial<Record<EventField, RegExp>>> = {
   ad_requests: /(?:request|attempt)s?$/i,
   impressions:
-    /impr|^imps|shown|tracked ads|views?$|einblendung|affichage|gösterim|vertoning|visning|wyświetl|показ|展[现示]|表示回数|インプレ/i,
+    /impr|^imps|shown|tracked ads|views?$|einblendung|affichage|gösterim|vertoning|visning|wyświetl|показ|展[现示]|曝光|表示回数|インプレ/i,
   referrals: /cli[ckq]|kli[ck]|^visits$|tıkla|клик|переход|点击|クリック/i,
   conversions:
     /[ck]onv|order|purchase|install|leads?$|verkäufe|bestellung|vente|compra|vendite|dönüşüm|конверс|转化|コンバージョン/i,
 };
 const moneyWords =
-  /amount|cost|earn|income|price|revenu|sales|spen[dt]|ausgabe|ausgegeb|betrag|einnahme|kos[tz]|umsatz|coût|dépens|gasto|gastad|importe|ingreso|inversi|montant|ricav|spesa|speso|custo|valor (?:usado|gasto)|besteed|harcama|доход|затрат|потрач|расход|收入|消费|花费|費用/i;
+  /amount|cost|earn|income|price|revenu|sales|spen[dt]|ausgabe|ausgegeb|betrag|einnahme|kos[tz]|umsatz|coût|dépens|gasto|gastad|importe|ingreso|inversi|montant|ricav|spesa|speso|custos?(?![a-z])|valor (?:usado|gasto)|besteed|harca[mn]|maliyet|wydan|доход|затрат|потрач|расход|收入|消费|花费|消耗|費用|コスト|消化金額/i;
 /** Names of columns whose days are the first of several, in the same languages. */
 const ofSeveralDays =
-  /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b|недел|месяц|[周週月]/i;
+  /week|month|quarter|woche|monat|quartal|semaine|\bmois\b|trimestre|semana|\bmes\b|settimana|\bmese\b|недел|месяц|[周週]|月(?!日)/i;
 /** Names of columns that say in which currency the amounts are. */
 const currencyWords = /currenc|währung|devise|divisa|moneda|valuta\b/i;
 const isCurrency = /^(?:[A-Z]{3}|[A-Z]{0,2}\p{Sc})$/u;
@@ -264,9 +264,9 @@ const keyWords =
   /campa|kampa|кампан|计划|キャンペーン|placement|ad.?unit|ad.?tag|tag.?id|line.?item|order.?id/i;
 /** Of columns with these words, those that are neither sums nor counts. */
 const noSum =
-  /цена|率|价|価|平均|cost|per\b|rate(?!d)|ratio|revenue|share|value|date(?!d)|(?<!life)time|type/i;
+  /цена|率|(?<!总)价|価|平均|每次|глубина|cost|kos[tz]|per\b|rate(?!d)|ratio|revenue|share|value|valor|date(?!d)|(?<!life)time|type/i;
 const noMoney =
-  /ecp[aceilmov]|^(?!.*(?:revenu|ingreso|umsatz)).*cp[aceilmov]|per\b|(?<!\bw)\/ ?(?:acti|acqu|cli[ckq]|conv|day|impr|install|klick|lead|order|purchase|tag\b|view|visit)|rate(?!d)|rpm|average|avg|durchschn|цена|率|价|価|平均|type/iu;
+  /ecp[aceilmov]|^(?!.*(?:revenu|ingreso|umsatz)).*cp[aceilmov]|per\b|(?<!\bw)\/ ?(?:acti|acqu|cli[ckq]|[ck]on[vw]|day|impr|install|klick|lead|order|purchase|tag\b|view|visit)|rate(?!d)|rpm|average|avg|durchschn|médi[ao]|цена|率|(?<!总)价|価|平均|每次|type/iu;
 /** Names of amounts that nobody has paid yet. */
 const plannedWords = /bid|budget/i;
 const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
