@@ -5,6 +5,7 @@
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { newAccess } from './access.ts';
+import { removeCutMutations } from './cut-mutations.ts';
 import { type Engine, launchEngine, type Ports, StoreLocked } from './launch.ts';
 import { Leases } from './leases.ts';
 import { guardPort } from './port-guard.ts';
@@ -101,6 +102,8 @@ async function supervise(dataDir: string, leases: Leases, stopping: Promise<stri
 }
 
 function launch(dataDir: string, ports: Ports): Engine {
+  for (const file of removeCutMutations(dataDir))
+    log(dataDir, `removed ${file}, which was cut off, as on a full disk`);
   const databases = [...new Set([database ?? '', ...storedDatabases(dataDir)])];
   return launchEngine(dataDir, { ports, access, databases, native: false });
 }

@@ -4,14 +4,18 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { globSync } from 'tinyglobby';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { connect, select } from '../../clickhouse/client.ts';
 import { embedded } from '../support/compiled.ts';
 import { leaseOf, startHolder } from '../support/embedded-processes.ts';
 import { isRoot, nobody } from '../support/strangers.ts';
@@ -87,4 +91,32 @@ test('a DATA_DIR of another user is refused', async () => {
   const others = isRoot ? dataDir : '/var/tmp';
   const reason = isRoot ? `belongs to another user (uid ${nobody})` : '';
   await expect(acquireEmbedded(others)).rejects.toThrow(`DATA_DIR ${others} ${reason}`);
+});
+
+test('a mutation that was cut off, as on a full disk, does not keep ClickHouse from its start', async () => {
+  const rows = async (...statements: string[]) => {
+    const lease = await acquireEmbedded(dataDir);
+    const server = connect({ ...lease.address, database: 'default' });
+    for (const query of statements) await server.command({ query });
+    const left = await select<{ number: number }>(server, 'SELECT number FROM cut.numbers ORDER BY number');
+    await server.close();
+    await lease.release();
+    return left.map(({ number }) => number);
+  };
+  const kept = await rows(
+    'CREATE DATABASE cut',
+    'CREATE TABLE cut.numbers (number UInt8) ENGINE = MergeTree ORDER BY number',
+    'INSERT INTO cut.numbers VALUES (1), (2), (3)',
+    'ALTER TABLE cut.numbers DELETE WHERE number = 1 SETTINGS mutations_sync = 2',
+    'ALTER TABLE cut.numbers DELETE WHERE number = 2 SETTINGS mutations_sync = 2',
+  );
+  expect(kept).toEqual([3]);
+  const mutations = globSync('store/store/*/*/mutation_*.txt', { cwd: dataDir, absolute: true }).sort();
+  expect(mutations).toHaveLength(2);
+  truncateSync(mutations[0] ?? '', 0);
+  truncateSync(mutations[1] ?? '', 40);
+  expect(await rows()).toEqual([3]);
+  expect(mutations.filter((file) => existsSync(file))).toEqual([]);
+  for (const file of mutations)
+    expect(readFileSync(join(dataDir, 'clickhouse.log'), 'utf8')).toContain(`removed ${file}`);
 });
