@@ -72,15 +72,21 @@ export async function follow(follower: Follower): Promise<void> {
   let notedAt = Number.NEGATIVE_INFINITY;
   for (let look = 0; !signal.aborted; look++) {
     const problems = new Set<string>();
-    const tell = ({ message }: Error) => {
+    let isWhole = true;
+    const tell = ({ message }: Error, outlook = 'trying again') => {
       // Said once, however long it lasts.
-      if (!signal.aborted && !said.has(message)) say(`${message}; trying again`);
+      if (!signal.aborted && !said.has(message)) say(`${message}; ${outlook}`);
       problems.add(message);
     };
+    const onPlaceFailed = (error: Error) => {
+      isWhole = false;
+      tell(error);
+    };
+    const onFileFailed = (error: Error) => tell(error, 'the other files are loaded');
     try {
       const lookedAt = await storeTime(store);
-      const files = await follower.find(look === 0 ? undefined : tell);
-      const found = files.flatMap((input) => lookAt(input, follower, onAhead, tell));
+      const files = await follower.find(look === 0 ? undefined : onPlaceFailed);
+      const found = files.flatMap((input) => lookAt(input, follower, onAhead, onFileFailed));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -105,7 +111,7 @@ export async function follow(follower: Follower): Promise<void> {
           },
         });
       }
-      if (problems.size === 0 && performance.now() >= notedAt + noteEveryMs) {
+      if (isWhole && performance.now() >= notedAt + noteEveryMs) {
         await noteLook(store, { places, everyMs }, lookedAt);
         notedAt = performance.now();
       }
