@@ -13,9 +13,12 @@ export const checkSettings: ClickHouseSettings = {
   max_execution_time: 60,
 };
 
-/** Whether ClickHouse says something of the statement, and not that it is busy, ends or lacks memory. */
+/** Whether ClickHouse says something of the statement, and not that it is busy, ends, was told to end it or lacks memory. */
 export const isVerdict = (error: unknown): error is ClickHouseError =>
-  error instanceof ClickHouseError && !isTransient(error) && lacksMemory(error) !== 'server';
+  error instanceof ClickHouseError &&
+  !isTransient(error) &&
+  error.type !== 'QUERY_WAS_CANCELLED' &&
+  lacksMemory(error) !== 'server';
 
 /** The lines of an EXPLAIN of this. It is sent without a FORMAT, which would be part of what is explained. */
 export async function explain(store: Store, explained: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-map
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
-const { loadText, inFile, refusal } = useMappedLoads();
+const { db, loadText, inFile, refusal } = useMappedLoads();
 const day = 'event_time=Day';
 
 test.each([
@@ -15,12 +15,24 @@ test.each([
 ])('what ClickHouse says of itself is nothing against a mapping: its %s', async (member, value) => {
   const content = JSON.stringify({ map: { event_time: 'Day' }, [member]: value });
   const spec = await readMapping({ mapping: { name: 'shop.json', content } });
-  const memory = { message: '(total) memory limit exceeded', code: '241', type: 'MEMORY_LIMIT_EXCEEDED' };
-  for (const error of [new ClickHouseError(memory), new ClickHouseError({ ...memory, type: 'ABORTED' })]) {
-    const fails = () => Promise.reject(error);
-    await expect(validateMapping({ query: fails, exec: fails } as unknown as Store, spec)).rejects.toBe(
-      error,
-    );
+  let asked = 0;
+  /** Judges the mapping while statement `failing` fails. */
+  const valid = (failing: number, error?: ClickHouseError) => {
+    asked = 0;
+    const each = <T>(ask: () => Promise<T>) => (++asked === failing ? Promise.reject(error) : ask());
+    const store = {
+      query: (query: Parameters<Store['query']>[0]) => each(() => db.store.query(query)),
+      exec: (query: Parameters<Store['exec']>[0]) => each(() => db.store.exec(query)),
+    };
+    return validateMapping(store as Store, spec);
+  };
+  await valid(0);
+  const statements = asked;
+  const memory = { message: '(total) memory limit exceeded', code: '241' };
+  for (const type of ['MEMORY_LIMIT_EXCEEDED', 'ABORTED', 'QUERY_WAS_CANCELLED']) {
+    const error = new ClickHouseError({ ...memory, type });
+    for (let failing = 1; failing <= statements; failing++)
+      await expect(valid(failing, error), `statement ${failing}`).rejects.toBe(error);
   }
 });
 
