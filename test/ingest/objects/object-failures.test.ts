@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { defaultMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
@@ -172,6 +172,7 @@ test('a store that does not recover is given up, with the reason', async () => {
 test('a store whose certificate nobody vouches for is not asked again', async () => {
   const { key, cert } = certificateIn(loader.folder);
   const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  onTestFinished(() => void server.close());
   let asked = 0;
   server.on('connection', () => asked++);
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -181,7 +182,6 @@ test('a store whose certificate nobody vouches for is not asked again', async ()
     `${address('a.ndjson')}: the certificate of the storage is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT): NODE_EXTRA_CA_CERTS names the authority that vouches for it`,
   );
   expect(asked).toBe(1);
-  server.close();
 });
 
 test.each(['listed', 'read'])(
