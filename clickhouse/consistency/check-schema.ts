@@ -66,7 +66,9 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
         ? []
         : [`placement: ${placementsDiffer}`]),
     ];
-    return (await withMissing(found, [schema, local])).map((difference) => `${host}: ${difference}`);
+    return (await withMissing(found, [schema, local], [...keys.keys()])).map(
+      (difference) => `${host}: ${difference}`,
+    );
   });
   return differences.flat();
 }
@@ -148,19 +150,29 @@ async function localDifferences(
   ];
 }
 
-/** Adds what this version has of tables, views and columns and the databases lack, where nothing is said of it yet. */
-async function withMissing(told: string[], databases: readonly Schema[]): Promise<string[]> {
-  const missing = (await schemaStatements()).flatMap((statement) => {
+/**
+ * Adds what this version has of tables, views and columns and the databases lack, where it is not told yet.
+ * @param spread tables that each of the databases has; of others one has them
+ */
+async function withMissing(
+  told: readonly string[],
+  databases: readonly Schema[],
+  spread: readonly string[] = [],
+): Promise<string[]> {
+  const statements = [...spread.map((name) => `CREATE TABLE ${name}`), ...(await schemaStatements())];
+  const missing = statements.flatMap((statement) => {
     const [, kind = '', name = ''] = /^CREATE (?:MATERIALIZED )?(\w+) (\w+)/m.exec(statement) ?? [];
-    if (told.some((difference) => difference.startsWith(`${name}: `))) return [];
-    if (!databases.some(({ tables }) => tables.has(name)))
-      return [`${name}: the ${kind.toLowerCase()} is missing`];
-    const live = databases.flatMap(({ columns }) => columns.filter(({ table }) => table === name));
+    const have = (has: (schema: Schema) => boolean) =>
+      spread.includes(name) ? databases.every(has) : databases.some(has);
+    if (!have(({ tables }) => tables.has(name))) return [`${name}: the ${kind.toLowerCase()} is missing`];
     return [...statement.matchAll(/^ {4}`(\w+)` (?!AS )/gm)].flatMap(([, wanted = '']) =>
-      live.some((column) => column.name === wanted) ? [] : [`${name}: column ${wanted} is missing`],
+      have(({ columns }) => columns.some((column) => column.table === name && column.name === wanted))
+        ? []
+        : [`${name}: column ${wanted} is missing`],
     );
   });
-  return [...told, ...missing];
+  const untold = missing.filter((sentence) => !told.some((each) => each.startsWith(sentence)));
+  return [...told, ...new Set(untold)];
 }
 
 /** With another sharding key, reports would look for an account on the wrong shard. */
@@ -174,8 +186,10 @@ async function distributedDifferences(
     [...keys].map(async ([table, key]) => {
       const expression = (await singleLine(store, `SELECT ${key}`)).replace('SELECT ', '');
       const engine = distributedEngine(table, expression, layout);
-      const found = tables.get(table)?.engine_full ?? 'missing';
-      return found === engine ? [] : [`${table}: the engine is ${found}, but has to be ${engine}`];
+      const found = tables.get(table)?.engine_full;
+      return found === undefined || found === engine
+        ? []
+        : [`${table}: the engine is ${found}, but has to be ${engine}`];
     }),
   );
   return differences.flat();
@@ -277,7 +291,7 @@ function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): s
     if (tables.get(dictionary)?.engine !== 'Dictionary') return [`${dictionary}: the dictionary is missing`];
     return [attribute, `${attribute}_json`]
       .filter((wanted) => !columns.some(({ table, name }) => table === dictionary && name === wanted))
-      .map((wanted) => `${dictionary}: attribute ${wanted} is missing`);
+      .map((wanted) => `${dictionary}: column ${wanted} is missing`);
   });
 }
 

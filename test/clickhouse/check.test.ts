@@ -58,7 +58,7 @@ it('names every difference between the live schema and the catalog', async () =>
     'ad_units_site_date: the engine is SummingMergeTree, the catalog wants AggregatingMergeTree',
     'ad_units_site_date: the partition is day, the catalog wants toYYYYMM(day)',
     'ad_units_site_date: the sort key is account_id, the catalog wants account_id, day, ad_unit_id, site_id',
-    'campaign_names: attribute name_json is missing',
+    'campaign_names: column name_json is missing',
     'campaigns_creative_date: the table is missing',
     'campaigns_date_view: the view is missing, so loads do not reach campaigns_date',
     'campaigns_device_date: column extra is not in the catalog',
@@ -90,8 +90,17 @@ it('names what loads need and the catalog does not tell: views, the ledger, what
   await command('DROP TABLE withdrawn_chunks SYNC');
   await command('ALTER TABLE load_chunks DROP COLUMN content');
   await command('ALTER TABLE tokens DROP COLUMN purpose');
+  // Of both something else is told, too.
+  await command('ALTER TABLE campaigns_closed MODIFY COLUMN spent Decimal(38, 2), DROP COLUMN campaign');
+  await command(
+    "ALTER TABLE incoming_staging MODIFY COLUMN day MATERIALIZED toDate(event_time, 'Asia/Tokyo'), DROP COLUMN fields",
+  );
   expect((await checkSchema(store, catalog)).sort()).toEqual([
+    'campaigns_closed: column campaign is missing',
+    'campaigns_closed: column spent is Decimal(38, 2), the catalog wants Decimal(38, 6)',
     'events_view: the view is missing',
+    "incoming_staging: column day is toDate(event_time, 'Asia/Tokyo'), the settings want toDate(event_time, 'UTC')",
+    'incoming_staging: column fields is missing',
     'load_chunks: column content is missing',
     'sites_past_view: the view is missing',
     'store_state: the view is missing',

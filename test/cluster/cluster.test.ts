@@ -143,6 +143,8 @@ it('check names the node on which something differs, a view and a way of spreadi
   const local = second.address.database;
   const { database } = test.store.address;
   await second.command({ query: 'DROP TABLE ad_units_date_view SYNC' });
+  await second.command({ query: 'DROP TABLE load_chunks SYNC' });
+  await second.command({ query: `ALTER TABLE ${database}.closes DROP COLUMN closed_at` });
   await third.command({
     query: `CREATE OR REPLACE TABLE ${database}.campaigns_date AS ${local}.campaigns_date
             ENGINE = Distributed('${cluster.name}', '${local}', 'campaigns_date', cityHash64(account_id))`,
@@ -153,6 +155,8 @@ it('check names the node on which something differs, a view and a way of spreadi
   await third.command({ query: `INSERT INTO ${database}.placements (account_id, shards) VALUES ('a', [2])` });
   expect(await checkSchema(test.store, catalog)).toEqual([
     expect.stringMatching(/^127\.0\.0\.1:\d+: ad_units_date_view: the view is missing/),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: load_chunks: the table is missing$/),
+    expect.stringMatching(/^127\.0\.0\.1:\d+: closes: column closed_at is missing$/),
     expect.stringMatching(/^127\.0\.0\.1:\d+: settings: .*UTC.*, but .*Europe\/Vienna/),
     expect.stringMatching(
       /^127\.0\.0\.1:\d+: campaigns_date: the engine is Distributed.*cityHash64\(account_id\)\)/,
