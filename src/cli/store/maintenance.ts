@@ -41,7 +41,7 @@ export function addMaintenanceCommands(program: Command): void {
     .action(() => runMigrate(config()));
   program
     .command('check')
-    .description('compare the live schema with the catalog')
+    .description('compare the tables with what this version wants')
     .action(() => withStore(runCheck));
   addDayTwoCommands(program);
   addCloseCommands(program);
@@ -126,7 +126,9 @@ async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Prom
 async function runCheck(store: Store): Promise<void> {
   const differences = await checkSchema(store, catalog);
   for (const difference of differences) print(difference);
-  say(differences.length ? counted(differences.length, 'difference') : 'the schema agrees with the catalog');
+  say(
+    differences.length ? counted(differences.length, 'difference') : 'the tables are those of this version',
+  );
   if (differences.length) process.exitCode = 1;
 }
 
