@@ -78,7 +78,7 @@ export async function loadAll(
   let sampled = false;
   const traces = await openTraces(config());
   const span = traces?.begin('ingest events', 'INTERNAL');
-  let seconds = Number.NaN;
+  let seconds: number | undefined;
   try {
     const options: FileLoadOptions = {
       ...size,
@@ -132,10 +132,10 @@ export async function loadAll(
       cause: error,
     });
   } finally {
+    span?.end({ attributes: spanOf(total, files.length, loads), failed: seconds === undefined });
     if (!flags.dryRun) await untilReportsShowIt();
     progress.stop();
     for (const text of rejects.texts()) say(text);
-    span?.end({ attributes: spanOf(total, files.length, loads), failed: Number.isNaN(seconds) });
     await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
   }
   const replaced: string[] = [];
