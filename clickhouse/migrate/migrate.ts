@@ -164,7 +164,8 @@ function requireSame({ address }: Store, { timezone, cluster }: Settings, wanted
   requireSameTimezone(timezone, wanted.timezone);
 }
 
-function requireSameTimezone(stored: string, configured: string | undefined): void {
+/** @throws when another time zone of days is configured than the store has */
+export function requireSameTimezone(stored: string, configured: string | undefined): void {
   if (configured === undefined || configured === stored) return;
   throw new Error(
     `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,

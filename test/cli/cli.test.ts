@@ -290,7 +290,7 @@ test('migrate makes a new store, and the time zone it was made with stays', asyn
     const made = await adtally('migrate', { env: { ...env, REPORT_TIMEZONE: 'Europe/Vienna' } });
     expect(made).toMatchObject({ code: 0, stdout: '', stderr: 'the tables were created\n' });
     expect((await adtally('check', { env })).code).toBe(0);
-    for (const command of ['migrate', 'serve', 'receive', 'loads']) {
+    for (const command of ['migrate', 'serve', 'receive', 'loads', 'status']) {
       const wrong = { ...env, REPORT_TIMEZONE: 'Asia/Tokyo', PORT: '0', RECEIVE_PORT: '0' };
       const other = await adtally(command, { env: wrong });
       const stderr = expect.stringContaining(

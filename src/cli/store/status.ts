@@ -3,7 +3,12 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { damagedParts } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { foldedChunk } from '../../../clickhouse/consistency/fold-events.ts';
 import { localDay } from '../../../clickhouse/local-time.ts';
-import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../clickhouse/migrate/migrate.ts';
+import {
+  NewerStore,
+  pendingMigrations,
+  requireSameTimezone,
+  UnfinishedRestore,
+} from '../../../clickhouse/migrate/migrate.ts';
 import { monthName } from '../../../clickhouse/months.ts';
 import { rollupPartition } from '../../../clickhouse/rollups.ts';
 import { requireSettings } from '../../../clickhouse/settings.ts';
@@ -40,6 +45,7 @@ export async function printStatus(store: Store, now: Date, flags: StatusFlags): 
   if (flags.json) print(JSON.stringify(status));
   else if (flags.next) for (const step of status.next) print(step);
   else print(describeStatus(status));
+  if (status.data) requireSameTimezone(status.data.timezone, config().reportTimezone);
   if (status.missing) throw new Error(lackOf(status.missing));
 }
 
