@@ -4,11 +4,7 @@ import type { SignInSettings } from './sign-in.ts';
 
 /** Environment variables of the page; each message completes the sentence that begins with the variable and its value. */
 export const pageVariables = {
-  BRAND_NAME: z
-    .string()
-    .trim()
-    .regex(/^.{1,60}$/u, 'has not 1 to 60 characters')
-    .default('adtally'),
+  BRAND_NAME: z.string().trim().min(1, 'is empty').max(60, 'is longer than 60 characters').default('adtally'),
   BRAND_COLOR: z
     .string()
     .regex(/^#[0-9a-f]{6}$/i, 'is not a colour, such as #0b5f6b')

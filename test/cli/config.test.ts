@@ -71,7 +71,8 @@ test.each([
     'localhost:4318',
     'is not the address of a collector, such as http://localhost:4318',
   ],
-  ['BRAND_NAME', '  ', 'has not 1 to 60 characters'],
+  ['BRAND_NAME', '  ', 'is empty'],
+  ['BRAND_NAME', 'a'.repeat(61), 'is longer than 60 characters'],
   ['LOG_LEVEL', 'loud', 'is not a log level: one of trace, debug, info, warn, error, fatal, silent'],
 ])('%s=%s is refused in words of our own', (name, value, reason) => {
   // An address can hold a password: its value is not shown.
