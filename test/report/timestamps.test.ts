@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { timestampIn } from '../../src/report/time/timestamp.ts';
 
@@ -60,6 +62,28 @@ test('the letters are those that ICU has, where it has any', () => {
   );
   // ICU has the old names of Hawaii's other zone.
   expect([...new Set(differing)]).toEqual(['America/Adak: HST, ICU HAST', 'America/Adak: HDT, ICU HADT']);
+});
+
+/** What tzdata says of a zone from now on, as `CET-1CEST,M3.5.0,M10.5.0/3`; undefined where it has no file. */
+function rulesOf(zone: string): string | undefined {
+  const file = join('/usr/share/zoneinfo', zone);
+  return existsSync(file) ? readFileSync(file, 'latin1').trimEnd().split('\n').at(-1) : undefined;
+}
+
+test.skipIf(!existsSync('/usr/share/zoneinfo'))('the letters are those of tzdata, where it has any', () => {
+  const differing = zones.flatMap((zone) => {
+    const [, standard = '', hours = '', other = ''] =
+      /^([A-Za-z]+)(-?\d+)(?::\d+)?([A-Za-z]+)?/.exec(rulesOf(zone) ?? '') ?? [];
+    const timestamp = timestampIn(zone);
+    return [winter, summer].flatMap((time) => {
+      const [day, clock, ours] = timestamp(time).split(' ');
+      const offsetHours = Math.trunc((Date.parse(`${day}T${clock}Z`) - time.getTime()) / 3_600_000);
+      // ICU may know of other changes of a zone than tzdata.
+      const letters = offsetHours === -Number(hours) ? standard : other;
+      return letters === '' || ours === letters ? [] : [`${zone}: ${ours}, tzdata ${letters}`];
+    });
+  });
+  expect(differing).toEqual([]);
 });
 
 /** As it is in a Node.js that was built without other languages. */
