@@ -34,16 +34,15 @@ const clusterSettings: ClickHouseSettings = {
   prefer_localhost_replica: 0,
 };
 
-/**
- * Of every statement, because a profile of the server may have them otherwise. Then answers would be cut off without a word (60,000
- * rows became 4,000 by `result_overflow_mode`, and five by `limit`) or have rows more, unconfirmed days would not be counted and no load be
- * taken back (`join_use_nulls`), closes would have other names (CRLF), expressions of mappings would fail, and an insert would return
- * before it is stored. An empty `compatibility` takes back what that of the profile has set, and nothing that a statement sets.
- */
+/** Of every statement, because a profile of the server may have them otherwise; comments say what would happen then. */
 export const againstProfiles = {
+  // Empty, it takes back what that of the profile has set, and nothing that a statement sets.
   compatibility: '',
+  // An insert would return before it is stored.
   async_insert: 0,
+  // Expressions of mappings would fail.
   enable_analyzer: 1,
+  // Answers would be cut off without a word: 60,000 rows became 4,000 by `result_overflow_mode`, and five by `limit`.
   limit: '0',
   offset: '0',
   result_overflow_mode: 'throw',
@@ -57,13 +56,17 @@ export const againstProfiles = {
   set_overflow_mode: 'throw',
   join_overflow_mode: 'throw',
   transfer_overflow_mode: 'throw',
+  // Answers would have more rows, or be old.
   extremes: 0,
   use_query_cache: 0,
-  enable_parallel_replicas: 0,
+  // Rejected rows could not be replayed, and closes would have other names.
   format_csv_delimiter: ',',
   output_format_csv_crlf_end_of_line: 0,
   output_format_tsv_crlf_end_of_line: 0,
+  // `verify`, `unload` and adjustments by load would fail, and unconfirmed days would not be counted.
   join_use_nulls: 0,
+  // Answers could have other rows, or a name another meaning.
+  enable_parallel_replicas: 0,
   join_default_strictness: 'ALL',
   prefer_column_name_to_alias: 0,
   aggregate_functions_null_for_empty: 0,

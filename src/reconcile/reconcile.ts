@@ -58,8 +58,8 @@ export interface Sides {
 
 /** What is seen in the sums alone; the others are told by raw events. */
 const ofSums = [missingDays, doubledDays, otherNames];
-/** In the order in which they are tried. */
 const ofEvents = [corrections, lateConversions, laterLoadsElsewhere, singleLoads, loadOfMissingRows];
+/** In the order in which they are tried. */
 const causes = [timeZone, ...ofSums, ...ofEvents];
 /** Causes are tried again after each one found, because one may hide another. Nobody reads a longer list than this. */
 const mostExplanations = 20;
@@ -155,14 +155,14 @@ const difference = (from: Gap, taken: Gap): Gap => {
 const bigints = (texts: readonly string[]) => texts.map(BigInt);
 
 /** SQL of the sums of arrays, as text. */
-const sums = (values: string) => `arrayMap(x -> toString(x), sumForEach(${values}))`;
+const sumsOf = (values: string) => `arrayMap(x -> toString(x), sumForEach(${values}))`;
 
 async function measured(state: State) {
   const { reader, used } = state.compared;
   const [row] = await reader.rows<Record<'ours' | 'theirs' | 'net' | 'total', string[]>>(
     onBoth(
       state,
-      `SELECT ${sums('o')} AS ours, ${sums('t')} AS theirs, ${sums('arrayMap((o, t) -> t - o, o, t)')} AS net, ${sums('arrayMap((o, t) -> abs(t - o), o, t)')} AS total
+      `SELECT ${sumsOf('o')} AS ours, ${sumsOf('t')} AS theirs, ${sumsOf('arrayMap((o, t) -> t - o, o, t)')} AS net, ${sumsOf('arrayMap((o, t) -> abs(t - o), o, t)')} AS total
        FROM (${bothSides(state.compared)})`,
     ),
   );
@@ -209,7 +209,7 @@ async function roundingOf(state: State): Promise<Omit<Explained, 'cause'> | unde
   const [row] = await compared.reader.rows<{ score: number; net: string[]; total: string[] }>(
     onBoth(
       state,
-      `SELECT sum(${roundingScore(scale)}) AS score, ${sums('arrayMap((o, t, is) -> (t - o) * is, o, t, is)')} AS net, ${sums('arrayMap((o, t, is) -> abs(t - o) * is, o, t, is)')} AS total
+      `SELECT sum(${roundingScore(scale)}) AS score, ${sumsOf('arrayMap((o, t, is) -> (t - o) * is, o, t, is)')} AS net, ${sumsOf('arrayMap((o, t, is) -> abs(t - o) * is, o, t, is)')} AS total
        FROM (SELECT *, ${roundedBy(scale)} AS is FROM (${bothSides(compared)}))`,
     ),
   );

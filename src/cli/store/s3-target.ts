@@ -16,7 +16,7 @@ export function s3Target(
   if (!id !== !secret)
     throw usage('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together: one of them is not set');
   if (id && env.AWS_SESSION_TOKEN)
-    throw usage('AWS_SESSION_TOKEN is set: for backups ClickHouse takes keys without a session token alone');
+    throw usage('AWS_SESSION_TOKEN is set: for backups ClickHouse takes no keys that need a session token');
   const keys = id && secret ? [id, secret] : [];
   return { target: `S3(${[url, ...keys].map(quoted).join(', ')})`, name: place };
 }
