@@ -101,10 +101,11 @@ export function lacksMemory(error: unknown): 'statement' | 'server' | undefined 
   return /\bQuery memory limit|\(for query\)/.test(error.message) ? 'statement' : 'server';
 }
 
-/** The title of the page that a web server answered with, where ClickHouse was to answer; undefined for other errors. */
+/** The title of the page that a web server answered with in the place of ClickHouse, as one line; undefined for other errors. */
 export function titleOfPage({ message }: Error): string | undefined {
   if (!/^\s*<|^Unexpected token '<'/.test(message)) return undefined;
-  return /<(?:title|Message)>([^<]+)/i.exec(message)?.[1] ?? 'a page';
+  const [, title = 'a page'] = /<(?:title|Message)>([^<]+)/i.exec(message) ?? [];
+  return title.replace(/[\s\p{Cc}]+/gu, ' ').trim();
 }
 
 /** Whether a server says that it cannot reach another node of its cluster, or lost it. */

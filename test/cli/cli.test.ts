@@ -192,6 +192,7 @@ test.each([
     '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>',
     'Access Denied',
   ],
+  [502, '<title>\n  502 Bad\n  \x1b[31mGateway\n</title>', '502 Bad [31mGateway'],
   [200, '<!doctype html>\n<title>Welcome</title>', 'a page'],
 ])(
   'a web server in the place of ClickHouse is named, and its page is not printed: %s',
