@@ -41,13 +41,7 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
   const layout = await layoutOf(store);
   if (!layout) {
     const schema = await readSchema(store, store.address.database);
-    return withMissing(
-      [
-        ...(await localDifferences(store, catalog, settings, schema)),
-        ...dictionaryDifferences(catalog, schema),
-      ],
-      [schema],
-    );
+    return withMissing(await localDifferences(store, catalog, settings, schema), [schema]);
   }
   const keys = await shardingKeys(layout.sharding);
   const placements = await placementsChecksum(store, 'placements FINAL');
@@ -57,7 +51,6 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
     const found = [
       ...settingsDifferences(settings, await readSettings(node)),
       ...(await localDifferences(node, catalog, settings, local, layout)),
-      ...dictionaryDifferences(catalog, schema),
       ...(await distributedDifferences(node, keys, schema.tables, layout)),
       ...((await placementsChecksum(node, 'placements FINAL')) === placements
         ? []
@@ -281,18 +274,6 @@ function dayDifferences({ timezone }: Settings, columns: readonly LiveColumn[]):
     .filter(({ table, name }) => name === 'day' && datedTables.includes(table))
     .filter(({ expression }) => expression !== wanted)
     .map(({ table, expression }) => `${table}: column day is ${expression}, the settings want ${wanted}`);
-}
-
-function dictionaryDifferences(catalog: Catalog, { tables, columns }: Schema): string[] {
-  const sources = Object.values(catalog.dimensions).flatMap((dimension) =>
-    dimension.columns.flatMap(({ name }) => name ?? []),
-  );
-  return sources.flatMap(({ dictionary, attribute }) => {
-    if (tables.get(dictionary)?.engine !== 'Dictionary') return [`${dictionary}: the dictionary is missing`];
-    return [attribute, `${attribute}_json`]
-      .filter((wanted) => !columns.some(({ table, name }) => table === dictionary && name === wanted))
-      .map((wanted) => `${dictionary}: column ${wanted} is missing`);
-  });
 }
 
 async function singleLine(store: Store, query: string): Promise<string> {
