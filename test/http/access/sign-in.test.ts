@@ -11,7 +11,7 @@ const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(
 const people = {
   anna: { accounts: 'acme' },
   ben: { accounts: ['acme', 'Größe & Co', 'acme'] },
-  cleo: { accounts: { campaigns: ['acme'], ad_units: ['acme', 'fjord'] } },
+  cleo: { accounts: { campaigns: ['acme'], ad_units: ['acme', 'fjord', 'fjord'] } },
   dora: {},
   emil: { accounts: [''] },
   finn: { accounts: Array.from({ length: 400 }, (_, n) => `account-${n}`) },

@@ -31,7 +31,7 @@ const claim = z.union([
 function ofFamilies(lists: Partial<Record<string, string[]>>): Opened[] {
   const opened = new Map<string, string | null>();
   for (const [family, accounts = []] of Object.entries(lists)) {
-    for (const account of accounts) opened.set(account, opened.has(account) ? null : family);
+    for (const account of new Set(accounts)) opened.set(account, opened.has(account) ? null : family);
   }
   return [...opened];
 }
