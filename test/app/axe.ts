@@ -31,8 +31,14 @@ export async function violations(
 /** The same, and then what its rules of colours find in the dark. */
 export async function violationsInBoth(page: Page, part?: string): Promise<string[]> {
   const found = await violations(page, part);
-  await page.emulateMedia({ colorScheme: 'dark' });
+  await shownIn(page, 'dark');
   found.push(...(await violations(page, part, ['color-contrast', 'link-in-text-block'])));
-  await page.emulateMedia({ colorScheme: 'light' });
+  await shownIn(page, 'light');
   return found;
+}
+
+async function shownIn(page: Page, colorScheme: 'dark' | 'light'): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  // The script of the page hears of it with the next frame.
+  await page.evaluate(() => new Promise(requestAnimationFrame));
 }
