@@ -47,10 +47,8 @@ export class Chart {
     this.canvas.addEventListener('keydown', (event) => this.key(event));
     this.canvas.addEventListener('blur', () => this.plot?.setCursor({ left: -10, top: -10 }));
     new ResizeObserver(() => this.resize()).observe(this.canvas);
-    // The colours are those of the page, also when they change, and on paper.
-    const redraw = () => this.shown?.();
-    matchMedia('print').addEventListener('change', redraw);
-    document.addEventListener('themechange', redraw);
+    // The colours are those of the page, also when they change.
+    document.addEventListener('themechange', () => this.shown?.());
   }
 
   clear(): void {
@@ -219,6 +217,8 @@ export class Chart {
       this.canvas,
     );
     made.over.append(tip);
+    // It would be drawn a moment later: too late for paper.
+    made.batch(() => {});
     const touch = ({ pointerType, clientX }: PointerEvent) => {
       if (pointerType === 'mouse') return;
       made.setCursor({ left: clientX - made.over.getBoundingClientRect().left, top: 0 });
