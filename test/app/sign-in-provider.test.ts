@@ -122,6 +122,10 @@ test('nobody is taken for a stranger while the service cannot tell who they are'
   await tab.goto(`${service.url}/app`);
   await tab.getByText('the service cannot tell').waitFor();
   await tab.getByText('The service cannot say who is signed in').waitFor();
+  // A proxy may answer with a page of its own.
+  await tab.route('**/auth/session', (route) => route.fulfill({ contentType: 'text/html', body: '<h1>' }));
+  await tab.reload();
+  await tab.getByText('a network may want you to sign in').waitFor();
   expect(await door(tab).count()).toBe(0);
   expect(await tab.getByRole('button', { name: 'Or with a token' }).count()).toBe(1);
   await tab.unroute('**/auth/session');

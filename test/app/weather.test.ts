@@ -159,16 +159,23 @@ test('without a connection the page waits for it, and then goes on by itself', a
   await page.locator('regular-table').waitFor();
 });
 
-test('the page of a proxy is taken for no report, no file and no account', async () => {
+test('the page of a proxy is taken for no report, no file, no explanation and no account', async () => {
   const page = await browser.open(`${url}/app#token=${await service.token('acme')}`);
   await whole(page);
   const answer = { status: 200, contentType: 'text/html', body: '<h1>Sign in to the network</h1>' };
   await page.route('**/v1/**', (route) => route.fulfill(answer));
   await page.locator('.take summary').click();
   await page.getByRole('button', { name: 'CSV', exact: true }).click();
-  await page.getByText('Nothing was saved', { exact: false }).waitFor();
+  const why = 'Something else than the service answered';
+  await page.locator('.take').getByText(why).waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('regular-table tbody td').first().click();
+  await page.getByRole('dialog').getByText(why).waitFor();
+  await page.keyboard.press('Escape');
+  await choose(page, 'Device');
+  await page.locator('.notice').getByText(why).waitFor();
   await page.reload();
-  await page.getByText('The transfer broke off').waitFor();
+  await page.locator('.notice').getByText(why).waitFor();
   await page.unroute('**/v1/**');
   await page.getByRole('button', { name: 'Try again' }).click();
   await whole(page);

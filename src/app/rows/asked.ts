@@ -24,7 +24,7 @@ interface Question {
 export async function send(
   url: string,
   { key, onEnd }: Asking,
-  { body, type = 'application/json', accept, signal }: Question,
+  { body, type = 'application/json', accept = 'application/json', signal }: Question,
 ): Promise<Asked<Response>> {
   const account = accountOf(key);
   try {
@@ -37,7 +37,7 @@ export async function send(
           ? { authorization: `Bearer ${key}` }
           : { 'adtally-account': encodeURIComponent(account) }),
         ...(body !== undefined && { 'content-type': type }),
-        ...(accept && { accept }),
+        accept,
       },
       ...(body !== undefined && {
         method: 'POST',
@@ -45,8 +45,8 @@ export async function send(
       }),
     });
     // A proxy may answer with a page of its own.
-    if (response.ok && accept && !response.headers.get('content-type')?.startsWith(accept))
-      return { failure: { reason: 'broken' } };
+    if (response.ok && !response.headers.get('content-type')?.startsWith(accept))
+      return { failure: { reason: 'other' } };
     if (response.ok) return { result: response };
     const failure = await failureOf(response);
     if (failure.reason === 'unauthorized') onEnd?.();

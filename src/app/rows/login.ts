@@ -53,7 +53,7 @@ export async function accountsOfPerson(): Promise<Asked<readonly string[]>> {
     if (!response.ok) return { failure: await failureOf(response) };
     const { accounts } = (await response.json()) as { accounts: string[] };
     return { result: accounts };
-  } catch {
-    return { failure: { reason: 'unreachable' } };
+  } catch (error) {
+    return { failure: { reason: error instanceof SyntaxError ? 'other' : 'unreachable' } };
   }
 }

@@ -6,7 +6,7 @@ export type Asked<Result> = { readonly result: Result } | { readonly failure: Fa
 
 /** Why there is no report, as the page has to know it. */
 export interface Failure {
-  readonly reason: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'unreachable';
+  readonly reason: 'unauthorized' | 'limited' | 'refused' | 'failed' | 'broken' | 'other' | 'unreachable';
   /** In the words of the service. */
   readonly detail?: string;
   readonly requestId?: string;

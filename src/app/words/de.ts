@@ -364,6 +364,10 @@ export const de: Words = {
         'Was angekommen war, ist nicht der ganze Bericht und wird darum nicht gezeigt. Versuchen Sie es noch einmal.',
       rows: (rows) => `${rows} Zeilen waren angekommen.`,
     },
+    other: {
+      title: 'Etwas anderes als der Dienst hat geantwortet',
+      detail: 'Laden Sie die Seite neu: Vielleicht verlangt ein Netz, dass Sie sich anmelden.',
+    },
     unreachable: {
       title: 'Der Dienst ist nicht erreichbar',
       detail: 'Prüfen Sie Ihre Verbindung.',

@@ -380,6 +380,10 @@ export const en = {
       detail: 'What had come is not the whole report, so it is not shown. Try again.',
       rows: (rows: string) => `${rows} rows had come.`,
     },
+    other: {
+      title: 'Something else than the service answered',
+      detail: 'Reload the page: a network may want you to sign in.',
+    },
     unreachable: {
       title: 'The service cannot be reached',
       detail: 'Check your connection.',
