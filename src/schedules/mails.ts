@@ -44,7 +44,7 @@ const dayOfQuestions = '1970-01-01';
 /** Strangers who get a mail of an account and do not agree; it can have no more of them asked. */
 const mostUnanswered = 50;
 /** For as long a mail that was taken may be under way: an hour for its report, and the mail server may take its time. */
-const sendingMs = 5_400_000;
+export const sendingMs = 5_400_000;
 
 /** What mails are made of. */
 export interface MailSources {

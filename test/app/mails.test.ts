@@ -33,7 +33,7 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   const open = () => page.locator('.mail > summary').click();
   await open();
   await page.getByText('Noch keine.').waitFor();
-  await page.getByLabel('Empfänger').fill('anna@example.com, bo@example.com');
+  await page.getByLabel('Empfänger').fill('anna@example.com, bo@example.com, cy@example.com');
   await page.getByLabel('Wie oft').selectOption('week');
   expect(await page.getByLabel('Für welche Tage').inputValue()).toBe('last_week');
   await page.getByLabel('Uhrzeit').fill('07:45');
@@ -44,7 +44,8 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   expect(others).toEqual([]);
   expect(stored).toMatchObject({
     ...{ account: 'shop', report: 'campaigns/device_date', every: 'week', period: 'last_week', at: '07:45' },
-    ...{ to: ['anna@example.com', 'bo@example.com'], language: 'de-DE', attach: 'xlsx', state: 'active' },
+    to: ['anna@example.com', 'bo@example.com', 'cy@example.com'],
+    ...{ language: 'de-DE', attach: 'xlsx', state: 'active' },
     body: { compare_to: 'previous_period', metrics: expect.arrayContaining(['spent', 'cpm']) },
   });
   expect(await own.textContent()).toContain('anna@example.com: hat noch nicht zugestimmt');
@@ -53,6 +54,7 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await db.store.command({
     query: `INSERT INTO mails (schedule, day, recipient, attempt, taker, state, at)
             VALUES ({own:String}, '1970-01-01', 'bo@example.com', 1, '', 'refused', now64(3)),
+              ({own:String}, '1970-01-01', 'cy@example.com', 1, '', 'unknown', now64(3)),
               ({own:String}, '1970-01-01', 'anna@example.com', 1, '', 'taken', now64(3))`,
     query_params: { own: ownOf('shop') },
   });
@@ -62,6 +64,7 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   await own.getByRole('button', { name: 'Fortsetzen' }).click();
   await own.getByRole('button', { name: 'Pausieren' }).waitFor();
   expect(await own.textContent()).toContain('bo@example.com: die letzte wurde nicht gesendet');
+  expect(await own.textContent()).toContain('cy@example.com: niemand weiß, ob die letzte gesendet wurde');
   expect((await listSchedules(db.store))[0]?.state).toBe('active');
   // Whether a sender has died the service tells, whatever the clock of the reader is.
   await db.store.command({

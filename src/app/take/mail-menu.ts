@@ -134,7 +134,8 @@ function titleOf({ report, body }: Schedule): string {
 function stateOf({ not_agreed, left, mails }: Schedule, recipient: string, clock?: Clock): string {
   if (left.includes(recipient)) return byMail.left;
   const last = mails.findLast((mail) => mail.recipient === recipient);
-  if (last?.state === 'unknown' || last?.state === 'refused') return byMail.notSent;
+  if (last?.state === 'unknown') return byMail.unknown;
+  if (last?.state === 'refused') return byMail.notSent;
   if (not_agreed.includes(recipient)) return byMail.notAgreed;
   return last?.state === 'sent' && last.time
     ? byMail.sent(momentText(Date.parse(last.time), clock))

@@ -334,6 +334,7 @@ export const de: Words = {
     left: 'möchte keine E-Mails mehr',
     sent: (when) => `zuletzt gesendet: ${when}`,
     notSent: 'die letzte wurde nicht gesendet; fragen Sie den Betreiber',
+    unknown: 'niemand weiß, ob die letzte gesendet wurde; fragen Sie den Betreiber',
     waiting: 'wird gesendet, wenn sie fällig ist',
     states: { paused: 'Pausiert', ended: 'Beendet: Das Token dafür wurde gesperrt' },
     turns: { pause: 'Pausieren', resume: 'Fortsetzen', remove: 'Entfernen' },

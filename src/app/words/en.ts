@@ -352,6 +352,7 @@ export const en = {
     left: 'wants no more mails',
     sent: (when: string) => `last sent ${when}`,
     notSent: 'the last one was not sent; ask the operator',
+    unknown: 'nobody knows whether the last one was sent; ask the operator',
     waiting: 'is sent when it is due',
     states: { paused: 'Paused', ended: 'Ended: its token was revoked' },
     turns: { pause: 'Pause', resume: 'Resume', remove: 'Remove' },

@@ -323,6 +323,7 @@ export const ja: Words = {
     left: '配信停止',
     sent: (when) => `最終送信: ${when}`,
     notSent: '前回は送信されませんでした。運営者にお問い合わせください',
+    unknown: '前回送信されたかどうかは不明です。運営者にお問い合わせください',
     waiting: '予定の時刻に送信します',
     states: { paused: '一時停止中', ended: '終了（トークンが無効にされました）' },
     turns: { pause: '一時停止', resume: '再開', remove: '削除' },

@@ -49,7 +49,7 @@ export function addMailCommands(program: Command): void {
 
 const meanings = {
   waiting: 'waiting',
-  taken: 'under way, or its sender died and it is unknown whether it was sent',
+  taken: 'a sender took it, and it may be under way',
   unknown: 'unknown whether it was sent',
   delayed: 'not sent, tried again',
   refused: 'refused',
