@@ -73,20 +73,19 @@ export async function follow(follower: Follower): Promise<void> {
   for (let look = 0; !signal.aborted; look++) {
     const problems = new Set<string>();
     let isWhole = true;
-    const tell = ({ message }: Error, outlook = 'trying again') => {
+    const tell = ({ message }: Error, file = '') => {
+      // Another fault may be of all files, as that of a folder that may not be entered.
+      const isOddName = hasOtherBytes(file);
+      isWhole &&= isOddName;
+      const outlook = isOddName ? 'the other files are loaded' : 'trying again';
       // Said once, however long it lasts.
       if (!signal.aborted && !said.has(message)) say(`${message}; ${outlook}`);
       problems.add(message);
     };
-    const onPlaceFailed = (error: Error) => {
-      isWhole = false;
-      tell(error);
-    };
-    const onFileFailed = (error: Error) => tell(error, 'the other files are loaded');
     try {
       const lookedAt = await storeTime(store);
-      const files = await follower.find(look === 0 ? undefined : onPlaceFailed);
-      const found = files.flatMap((input) => lookAt(input, follower, onAhead, onFileFailed));
+      const files = await follower.find(look === 0 ? undefined : tell);
+      const found = files.flatMap((input) => lookAt(input, follower, onAhead, tell));
       const fresh = await notFollowed(store, follower, found);
       if (look === 0) say(`looking for files every ${everyMs / 1000} s; Ctrl-C ends it`);
       const due = new Map(
@@ -135,7 +134,7 @@ function lookAt(
   input: Input,
   { canBeUnloaded }: Follower,
   onAhead: (name: string) => void,
-  onFailed: (error: Error) => void,
+  onFailed: (error: Error, file: string) => void,
 ): Found[] {
   try {
     const size = input.size();
@@ -152,7 +151,7 @@ function lookAt(
     const error = fileError(input.name, cause);
     if (!(error instanceof Error)) throw error;
     const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT' && !hasOtherBytes(input.name);
-    if (!isGone) onFailed(error);
+    if (!isGone) onFailed(error, input.name);
     return [];
   }
 }

@@ -393,6 +393,25 @@ test('what was loaded is loaded once also where ClickHouse is away when that is 
   expect([looks, loads]).toEqual([3, 1]);
 });
 
+test('a folder that may not be entered was not looked at', async () => {
+  const path = await loader.file('1.csv', '');
+  const shut = new LocalFile(path);
+  shut.size = () => {
+    throw Object.assign(new Error(), { code: 'EACCES' });
+  };
+  const stop = new AbortController();
+  const followed = { signal: stop.signal, places: [path], everyMs: 1, reading: account };
+  await follow({
+    ...{ store: db.store, ...followed, canBeUnloaded: false },
+    find: async () => {
+      setImmediate(() => stop.abort());
+      return [shut];
+    },
+    load: async () => expect.fail('there is nothing to load'),
+  });
+  expect((await dueLooks(db.store)).map(({ places }) => places)).not.toContain(path);
+});
+
 test('dates of a pattern are those since a time, and a day ahead', () => {
   const now = new Date('2026-03-01T01:30:00Z');
   expect(dated('s3://b/{yyyy}/{MM}/{dd}/*.gz', 86_400_000, now)).toEqual([
