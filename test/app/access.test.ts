@@ -173,6 +173,15 @@ test.each([
   if (locale === 'de-DE') expect(await violations(door)).toEqual([]);
 });
 
+test('without JavaScript the one line of the page can be read in the dark, its link too', async () => {
+  const options = { javaScriptEnabled: false, colorScheme: 'dark' } as const;
+  const page = await browser.open(`${service.url}/app`, options);
+  const colour = (name: string) => page.locator(name).evaluate((found) => getComputedStyle(found).color);
+  // The text is white, or nearly: a link is no darker than half of it.
+  const green = async (name: string) => Number((await colour(name)).split(/\D+/)[2]);
+  expect(await green('noscript a')).toBeGreaterThan((await green('noscript p')) / 2);
+});
+
 test('nor has a report without rows', async () => {
   const empty = await open('&days=2001-01-01/2001-01-02');
   await empty.getByText('No rows').waitFor();
