@@ -277,9 +277,9 @@ describe('a request is refused', () => {
       'the file: 1,204 in paid may be thousands or a decimal comma: write numbers as 1234.5',
     ],
     [
-      `day,campaign_id,clicks\n${[1, 2, 3].map((day) => ['a,50', 'b,40', 'all,90'].map((row) => `2026-03-0${day},${row}\n`).join('')).join('')}2026-03-04,a,50\n`,
+      `day,campaign_id,clicks\n${[1, 2, 3].map((day) => ['a,50', 'b,40', 'all: any,90'].map((row) => `2026-03-0${day},${row}\n`).join('')).join('')}2026-03-04,a,50\n`,
       '',
-      "the file: records whose campaign_id is 'all' have each day the sums of all others: write the report without them",
+      "the file: records whose campaign_id is 'all: any' have each day the sums of all others: write the report without them if they are totals; if not, the operator can compare it",
     ],
   ])('%j %s', async (body, query, detail) => {
     expect(await refused('acme', body, { query })).toEqual({

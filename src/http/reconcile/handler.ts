@@ -141,6 +141,8 @@ async function compared(
   return answerOf(reconciled, told, tolerance, mostRows);
 }
 
+const withoutTotals = 'the report without them if they are totals; if not, the operator can compare it';
+
 /**
  * How the file is read: as its columns suggest, and as the request names them. What the suggestion would ask a person for is left
  * out, where a report can be compared without it.
@@ -154,18 +156,19 @@ async function mappingOf(
   const { fill_in = {}, ...mapping } = suggestion?.mapping ?? { map: columns };
   const { map = {}, set = {}, expressions = {} } = mapping;
   const figures = Object.values(familyOf(catalog, family).measures).map(({ sumOf }): string => sumOf);
-  // A figure whose column is known would be missing without a word.
+  // Without a word a figure whose column is known would be missing, and totals would count.
   const doubtful = suggestion?.doubtful.filter((field) => ['where', ...figures].includes(field)) ?? [];
   const needed = ['event_time', keyOf(catalog, family), ...Object.keys(columns), ...doubtful];
   for (const field of suggestion ? needed : []) {
     if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
-    const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(': ');
-    const written = { event_time: 'days as YYYY-MM-DD', where: 'the report without them' }[field];
+    const rest = field === 'where' ? ': in where ' : ': ';
+    const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(rest);
+    const written = { event_time: 'days as YYYY-MM-DD', where: withoutTotals }[field] ?? 'numbers as 1234.5';
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',
-      `${name}: ${what}: ${isDoubtful ? `write ${written ?? 'numbers as 1234.5'}` : `name its column ${field}`}`,
+      `${name}: ${what}: ${isDoubtful ? `write ${written}` : `name its column ${field}`}`,
       isDoubtful ? {} : { field: `columns.${field}` },
     );
   }
