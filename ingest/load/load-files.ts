@@ -37,8 +37,7 @@ const bytesAtOnce = 64 << 20;
 
 /**
  * Loads files one after another and stops at the first that fails. A file without anything new makes no load,
- * unless one of it has failed. Small
- * files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
+ * unless its last load has failed. Small files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
  * is a dozen small statements, which they make together. Those that begin alike, such as one file at several ages, follow each
  * other, so that each has what the one before lacks. Not with options that go by the order of all events.
  * @returns the result of each file

@@ -27,8 +27,8 @@ export function closedField(choose: Choose, session: Opened, onchanges: () => vo
   };
 
   /** @param closedAt absent: not all months are closed, or nobody knows */
-  const know = (asked: string, closedAt?: string) => {
-    about = asked;
+  const know = (of: string, closedAt?: string) => {
+    about = of;
     element.hidden = closedAt === undefined && name.value !== 'closed';
     changes.hidden = closedAt === undefined;
     const when = closedAt && momentText(Date.parse(closedAt), session.clock);
@@ -43,18 +43,18 @@ export function closedField(choose: Choose, session: Opened, onchanges: () => vo
 
   /** Asks the service what is closed, if days or report are others than before. */
   const ask = async (state: State) => {
-    const now = aboutOf(state);
-    if (now === about) return;
-    about = now;
+    const of = aboutOf(state);
+    if (of === about) return;
+    about = of;
     const { start, end } = daysOf(state, session.today);
     const range = { start_time: start, end_time: end };
     const found = await asked<Closes>(`/v1/${state.family}/closes`, session, range);
-    if (now !== about) return;
+    if (of !== about) return;
     const closes = 'result' in found ? found.result.closes : [];
     const closed = new Set(closes.map(({ month }) => month));
     const areClosed = closed.size === monthOf(end) - monthOf(start) + 1;
     // A service that did not answer is asked again.
-    know('result' in found ? now : '', areClosed ? closes[0]?.closed_at : undefined);
+    know('result' in found ? of : '', areClosed ? closes[0]?.closed_at : undefined);
   };
   return { element, show, ask };
 }

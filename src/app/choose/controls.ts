@@ -9,7 +9,7 @@ import { compareField } from './compare.ts';
 
 /** What the report is of: days, the comparison, and what rows are grouped by. */
 export function controlsOf(choose: Choose, today: string) {
-  const range = rangeMenu((range) => choose({ range }), today);
+  const range = rangeMenu((chosen) => choose({ range: chosen }), today);
   const compare = compareField(choose, today);
   const grain = segments(
     text.each,

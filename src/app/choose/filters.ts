@@ -58,13 +58,13 @@ export function filtersOf(
     if ([...field.options].map(({ value }) => value).join() !== fields.join()) {
       field.replaceChildren(...fields.map((id) => el('option', { value: id }, columnLabel(id))));
     }
-    const items = Object.entries(now.filters).flatMap(([field, values]) =>
+    const items = Object.entries(now.filters).flatMap(([of, values]) =>
       values.map((value) => {
         const name = value === '' ? text.filters.empty : value;
-        const label = text.filters.remove(columnLabel(field), name);
-        const off = button('×', () => toggle(field, value), { 'aria-label': label });
-        const shown = el('bdi', { title: name }, name);
-        return el('li', {}, el('span', { class: 'field' }, columnLabel(field)), shown, off);
+        const label = text.filters.remove(columnLabel(of), name);
+        const off = button('×', () => toggle(of, value), { 'aria-label': label });
+        const chip = el('bdi', { title: name }, name);
+        return el('li', {}, el('span', { class: 'field' }, columnLabel(of)), chip, off);
       }),
     );
     const clear = button(text.filters.clear, () => choose({ filters: {} }), { class: 'quiet' });
@@ -75,12 +75,12 @@ export function filtersOf(
   };
 
   /** Adds the value, or takes it off. */
-  const toggle = (field: string, value: string) => {
+  const toggle = (of: string, value: string) => {
     if (!state) return;
     const { filters, family } = state;
-    const now = filters[field] ?? [];
-    const values = now.includes(value) ? now.filter((other) => other !== value) : [...now, value];
-    const all = { ...filters, [field]: values };
+    const before = filters[of] ?? [];
+    const values = before.includes(value) ? before.filter((other) => other !== value) : [...before, value];
+    const all = { ...filters, [of]: values };
     choose({
       filters: Object.fromEntries(
         textFields(family, dimensionsOf(family)).flatMap((id) => (all[id]?.length ? [[id, all[id]]] : [])),

@@ -17,7 +17,7 @@ export const name = (text: string) => `\u2068${text}\u2069`;
 
 /** A word for each of these. */
 const each = <Id extends string>(words: Record<Id, string>) => words;
-/** So many in each language. */
+/** As many heads in each language. */
 const heads = <Labels extends unknown[]>(...labels: Labels) => labels;
 
 /** Every text of the page, in English. */

@@ -158,10 +158,11 @@ export function ofServer(url: string, cause: unknown): unknown {
  */
 export async function withServer(work: (store: Store) => Promise<void>): Promise<void> {
   const opened = await openStore(config());
-  const done = closing(connect(opened.address), work).catch((cause: unknown) => {
-    throw ofServer(opened.address.url, cause);
-  });
-  await closing(opened, () => done);
+  await closing(opened, () =>
+    closing(connect(opened.address), work).catch((cause: unknown) => {
+      throw ofServer(opened.address.url, cause);
+    }),
+  );
 }
 
 /** A signal that fires at the first SIGINT or SIGTERM, for work that then ends what is in flight. The second ends the process. */
