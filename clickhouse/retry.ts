@@ -104,8 +104,8 @@ export function lacksMemory(error: unknown): 'statement' | 'server' | undefined 
 /** The title of the page that a web server answered with in the place of ClickHouse, as one line; undefined for other errors. */
 export function titleOfPage({ message }: Error): string | undefined {
   if (!/^\s*<|^Unexpected token '<'/.test(message)) return undefined;
-  const [, title = 'a page'] = /<(?:title|Message)>([^<]+)/i.exec(message) ?? [];
-  return title.replace(/[\s\p{Cc}]+/gu, ' ').trim();
+  const [, title = ''] = /<(?:title|Message)>([^<]+)/i.exec(message) ?? [];
+  return title.replace(/[\s\p{Cc}]+/gu, ' ').trim() || 'a page';
 }
 
 /** Whether a server says that it cannot reach another node of its cluster, or lost it. */

@@ -193,6 +193,7 @@ test.each([
     'Access Denied',
   ],
   [502, '<title>\n  502 Bad\n  \x1b[31mGateway\n</title>', '502 Bad [31mGateway'],
+  [503, '<title> </title>', 'a page'],
   [200, '<!doctype html>\n<title>Welcome</title>', 'a page'],
 ])(
   'a web server in the place of ClickHouse is named, and its page is not printed: %s',
