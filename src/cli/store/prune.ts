@@ -173,13 +173,8 @@ async function requireClosed(store: Store, until: string, reports = false): Prom
 }
 
 async function tellDrop(store: Store, first: string): Promise<void> {
-  say(
-    describeDrop(
-      await partitionsBefore(store, ['events', ...rollupTables], first),
-      first,
-      'would be dropped',
-    ),
-  );
+  const planned = await partitionsBefore(store, ['events', ...rollupTables], first);
+  say(describeDrop(planned, first, 'would be dropped'));
 }
 
 function describeDrop(partitions: readonly Partition[], first: string, what: string): string {
