@@ -25,9 +25,6 @@ export function failureText({ reason, detail }: Failure): string {
   return `${title}. ${detail || otherwise}`;
 }
 
-/** The others are told by the page in its own words. */
-const saidByService: readonly Failure['reason'][] = ['refused', 'failed', 'limited'];
-
 /** Where there are no rows to see: why, and what to do. */
 export class Notice {
   readonly element = el('div', { class: 'notice', hidden: true });
@@ -55,9 +52,7 @@ export class Notice {
     if (reason === 'unauthorized') return;
     this.say({ ...text.problems[reason], ...(title && { title }) });
     this.element.setAttribute('role', 'alert');
-    if (saidByService.includes(reason) && failure.detail) {
-      this.element.append(el('p', { class: 'detail' }, failure.detail));
-    }
+    if (failure.detail) this.element.append(el('p', { class: 'detail' }, failure.detail));
     if (reason === 'unreachable') this.element.append(el('p', {}, text.problems.unreachable.again));
     if (reason === 'broken' && failure.rows) {
       this.element.append(el('p', {}, text.problems.broken.rows(countText(failure.rows))));
