@@ -176,7 +176,7 @@ function fromExample({ file, mapping }: KnownExport, beginning: Beginning): Draf
     delete sources[field];
     if (question !== undefined) fillIn[asks ?? field] = question;
     if (question !== undefined && asks === undefined) draft.doubtful.push(field);
-    else if (isAsThere && orZero !== undefined) {
+    else if (isAsThere && orZero !== undefined && text !== `round({${column}})`) {
       const around = (inner: string) => text.replaceAll(`{${column}}`, () => inner);
       const { expression = orZero } = shape;
       const isCovered = expression.startsWith('round(') || expression === around(orZero);

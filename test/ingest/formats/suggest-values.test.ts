@@ -283,6 +283,18 @@ describe('numbers', () => {
         events: expect.arrayContaining([...events, [9, 1, '1'], [10, 0, '1204.5']]),
         rejected: [],
       });
+      // Of one that rounds the column alone.
+      const microsoft = 'TimePeriod,CampaignId,DeviceType,Clicks,Impressions,Conversions,Spend';
+      for (const some of ['3.00', '2.50']) {
+        const written = [`12,${some},5.5`, `7,${none},${none}`].map((row) => `9/13/2026,c,Computer,0,${row}`);
+        expect(await loaded(table(microsoft, written), fields)).toMatchObject({
+          events: [
+            [7, 0, '0'],
+            [12, 3, '5.5'],
+          ],
+          rejected: [],
+        });
+      }
       const whole = await suggested(table('Day,Clicks,Cost', ['2026-09-01,5,120', `2026-09-01,5,${none}`]));
       expect(whole.fill_in?.spend).toContain('may be parts of a unit');
     },
