@@ -299,8 +299,8 @@ const areSumsOf = (figures: readonly number[][], own: readonly number[], rows: r
 const quoted = (texts: readonly string[]) =>
   texts.map((text) => `'${text.replace(/['\\]/g, '\\$&')}'`).join(', ');
 
-/** Words in front of the number in a note such as `Total rows: 12`. */
-const beforeNumber = /^\D*\p{L}\D*: *(?=\d)/u;
+/** Words in front of the number in a note such as `Total rows: 12`; takes no longer than the note is long. */
+const beforeNumber = /^(?=[^\d\p{L}]*\p{L})\D*: *(?=\d)/u;
 
 /** A suggestion while it is put together. */
 class Draft {
@@ -337,9 +337,10 @@ class Draft {
     for (const column of this.#columns) {
       const own = whole.get(column) ?? [];
       // A member of JSON by its last name, where no column has all of the name: `metrics.clicks`.
-      const inner = /^\S+\.\S+$/.test(column)
-        ? meantBy(fields, column.slice(column.lastIndexOf('.') + 1))
-        : [];
+      const inner =
+        /^\S+$/.test(column) && /.\../.test(column)
+          ? meantBy(fields, column.slice(column.lastIndexOf('.') + 1))
+          : [];
       const meant = own.length > 0 ? own : inner.filter((field) => !known.has(field));
       const found = meant.length === 1 ? sure : doubtful;
       for (const field of meant) found.set(field, [...(found.get(field) ?? []), column]);
@@ -544,21 +545,15 @@ class Draft {
     const groups = [...new Set(days)]
       .filter((date) => date !== end && !noDays.includes(date))
       .map((date) => [...days.keys()].filter((row) => days[row] === date));
-    const figures = this.#figures();
+    // A file may have hundreds, which say no more and take long.
+    const figures = this.#figures().slice(0, 20);
     const isSum = (texts: readonly string[], text: string) => {
       const isOwn = (row: number) => texts[row] === text;
-      const areSums = groups.every((rows) =>
-        areSumsOf(
-          figures,
-          rows.filter(isOwn),
-          rows.filter((row) => !isOwn(row)),
-        ),
-      );
+      if (texts.filter((each) => each === text).length * 2 >= texts.length) return false;
+      const split = groups.map((rows) => [rows.filter(isOwn), rows.filter((row) => !isOwn(row))] as const);
+      if (!split.every(([own, rest]) => areSumsOf(figures, own, rest))) return false;
       // Small ones may be alike by chance.
-      const large = groups.flatMap((rows) =>
-        figures.filter((figure) => sumOf(figure, rows.filter(isOwn)) > 9),
-      );
-      return areSums && large.length > 2 && texts.filter((each) => each === text).length * 2 < texts.length;
+      return split.flatMap(([own]) => figures.filter((figure) => sumOf(figure, own) > 9)).length > 2;
     };
     const found = this.#columns.flatMap((column) => {
       const texts = this.valuesOf(column);

@@ -496,6 +496,19 @@ describe('names and totals', () => {
     }
   });
 
+  test('a note and a name of any length are looked at', async () => {
+    const begun = performance.now();
+    const name = `${'.'.repeat(60_000)} x`;
+    expect(await suggested(table(`${name},Day,Clicks`, ['c,2026-09-01,5']))).toMatchObject({
+      map: { event_time: 'Day', referrals: 'Clicks' },
+    });
+    const rows = ['2026-09-01,c,5', '2026-09-01,c,6', 'a'.repeat(60_000)];
+    expect(await suggested(table('Day,Campaign ID,Clicks', rows))).toMatchObject({
+      where: expect.stringMatching(/a{60000}/),
+    });
+    expect(performance.now() - begun).toBeLessThan(1_000);
+  });
+
   test('attempts of a mediation may be requests', async () => {
     const { fill_in } = await suggested(table('Day,Ad Unit ID,Attempts,Impressions', ['2026-09-01,u,9,5']));
     expect(fill_in?.ad_requests).toMatch(/^Attempts may be ad_requests/);
