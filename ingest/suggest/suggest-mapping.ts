@@ -482,24 +482,38 @@ class Draft {
     } else if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
   }
 
-  /** Numbers of columns that are known as counts, or may be amounts by their names. */
+  #hasCurrency(column: string): boolean {
+    return this.valuesOf(column).some((value) => /\p{Sc}/u.test(value));
+  }
+
+  /** Columns that may hold a count by these words in their names. */
+  #counts(words: RegExp): string[] {
+    return this.#numbers(words).filter(
+      (column) => !noSum.test(column) && !holdsIds(column) && !this.#hasCurrency(column),
+    );
+  }
+
+  /** Numbers of columns that are known as counts, or may be counts or amounts by their names. */
   #figures(): number[][] {
     const known = [...countFields, 'spend', 'revenue'].flatMap((field) =>
       this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : [],
     );
     const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column));
     const between = this.#sign === undefined ? /[.,](?=\d{3}(?!\d))/g : this.#sign === ',' ? /\./g : /,/g;
-    return [...new Set([...known, ...this.#amounts, ...amounts])].map((column) =>
-      this.valuesOf(column).map(
-        (text) =>
-          Number(
-            text
-              .replace(between, '')
-              .replace(',', '.')
-              .replace(/[^\d.-]/g, ''),
-          ) || 0,
-      ),
-    );
+    const numberOf = (text: string) =>
+      Number(
+        text
+          .replace(between, '')
+          .replace(',', '.')
+          .replace(/[^\d.-]/g, ''),
+      ) || 0;
+    const numbersOf = (column: string) => this.valuesOf(column).map(numberOf);
+    // A name says less than numbers: what has fractions may be a share.
+    const counts = Object.entries(countWords)
+      .filter(([field]) => !(field in this.sources))
+      .flatMap(([, words]) => this.#counts(words))
+      .filter((column) => numbersOf(column).every(Number.isInteger));
+    return [...new Set([...known, ...this.#amounts, ...amounts, ...counts])].map(numbersOf);
   }
 
   /**
@@ -526,7 +540,8 @@ class Draft {
         row < (dated[0] ?? 0) ||
         cells.some((cell) => totalWords.test(cell)) ||
         cells.every((cell, n) => !names.has(this.#all[n]) || !/[\p{L}\p{N}]/u.test(cell));
-      return isTotal || [[], dated, next(row, -1), next(row, 1)].some((of) => areSumsOf(figures, [row], of));
+      const others = figures.length > 0 ? [[], dated, next(row, -1), next(row, 1)] : [];
+      return isTotal || others.some((of) => areSumsOf(figures, [row], of));
     });
   }
 
@@ -573,12 +588,9 @@ class Draft {
     const counts = (Object.entries(countWords) as [EventField, RegExp][]).filter(
       ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
     );
-    const hasCurrency = (column: string) => this.valuesOf(column).some((value) => /\p{Sc}/u.test(value));
     const counted = new Set<string>();
     for (const [field, words] of counts) {
-      const columns = this.#numbers(words).filter(
-        (column) => !noSum.test(column) && !holdsIds(column) && !hasCurrency(column),
-      );
+      const columns = this.#counts(words);
       // A total of orders or sales may be an amount.
       if (field !== 'conversions') for (const column of columns) counted.add(column);
       if (columns.length > 0) this.#ask(field, columns);
@@ -589,7 +601,7 @@ class Draft {
     const numbers = this.#numbers(/./).filter((column) => !noMoney.test(column) && !holdsIds(column));
     const isTotal = (column: string) => /total/i.test(column) && !counted.has(column);
     const others = numbers.filter(
-      (column) => isTotal(column) || (hasCurrency(column) && !plannedWords.test(column)),
+      (column) => isTotal(column) || (this.#hasCurrency(column) && !plannedWords.test(column)),
     );
     // How they are read is shown of the first, which is the likeliest.
     const amounts = [

@@ -485,16 +485,27 @@ describe('names and totals', () => {
     });
   });
 
-  test('records without a day that are no totals are asked about: a pivot writes each day once', async () => {
-    const rows = ['2026-09-01,a,50', ',b,20', '2026-09-02,a,6', '2026-09-02,b,7', ',,'];
-    const suggestion = await suggested(table('Day,Campaign ID,Clicks', rows));
-    expect(suggestion.fill_in?.event_time).toMatch(/^Day is blank in records that are no totals/);
-    expect(suggestion).not.toHaveProperty('where');
-    for (const total of ['50', '13']) {
-      const text = table('Day,Campaign ID,Clicks', rows.with(1, `,b,${total}`));
-      expect(await suggested(text)).toMatchObject({ where: "{Day} NOT IN ('')" });
-    }
-  });
+  test.each([
+    ['Clicks', '50'],
+    ['Clicks', '1.204'],
+    ['Visits', '50'],
+    ['Klicks', '50'],
+    ['Anything', '50', 'no figure'],
+  ])(
+    'records without a day that are no totals are asked about: a pivot writes each day once: %s of %s',
+    async (figure, some, no?: string) => {
+      const rows = [`2026-09-01,a,${some}`, ',b,20', '2026-09-02,a,6', '2026-09-02,b,7', ',,'];
+      const read = (total: string) =>
+        suggested(table(`Day,Campaign ID,${figure}`, rows.with(1, `,b,${total}`)));
+      for (const total of ['20', ...(no ? [some] : [])]) {
+        const suggestion = await read(total);
+        expect(suggestion.fill_in?.event_time).toMatch(/^Day is blank in records that are no totals/);
+        expect(suggestion).not.toHaveProperty('where');
+      }
+      for (const total of no ? [] : [some, '13'])
+        expect(await read(total)).toMatchObject({ where: "{Day} NOT IN ('')" });
+    },
+  );
 
   test('a note and a name of any length are looked at', async () => {
     const begun = performance.now();
