@@ -266,9 +266,9 @@ const keyWords =
 const noSum =
   /цена|率|(?<!总)价|価|平均|每次|глубина|cost|kos[tz]|per\b|rate(?!d)|ratio|revenue|share|value|valor|date(?!d)|(?<!life)time|type/i;
 const noMoney =
-  /ecp[aceilmov]|^(?!.*(?:revenu|ingreso|umsatz)).*cp[aceilmov]|per\b|(?<!\bw)\/ ?(?:acti|acqu|cli[ckq]|[ck]on[vw]|day|impr|install|klick|lead|order|purchase|tag\b|view|visit)|rate(?!d)|rpm|average|avg|durchschn|médi[ao]|цена|率|(?<!总)价|価|平均|每次|type/iu;
-/** Names of amounts that nobody has paid yet. */
-const plannedWords = /bid|budget/i;
+  /ecp[aceilmov]|^(?!.*(?:revenu|ingreso|umsatz)).*cp[aceilmov]|per\b|(?<!\bw)\/ ?(?:acti|acqu|cli[ckq]|[ck]on[vw]|day|impr|install|klick|lead|order|purchase|tag\b|view|visit)|rate(?!d)|rpm|average|avg|durchschn|^ø |médi[ao]|\bmedi[eo]\b|(?:spesa|inversión) media|moyen|\bgem\.|\bort\.|gns\.|genomsn|śr\.|ср\.|средн|цена|率|(?<!总)价|価|平均|每次|type/iu;
+/** Names of amounts that are no sums of what was paid. */
+const plannedWords = /bid|budget|price/i;
 const holdsIds = (column: string): boolean => /(?<!pa|b|val|gr)id\W*$/i.test(column);
 
 /** Whole cells that say that a record is a sum of others. */
@@ -498,7 +498,9 @@ class Draft {
     const known = [...countFields, 'spend', 'revenue'].flatMap((field) =>
       this.sources[field] ? columnsOf(fieldsOf({ source: this.sources[field] })) : [],
     );
-    const amounts = this.#numbers(moneyWords).filter((column) => !noMoney.test(column));
+    const amounts = this.#numbers(moneyWords).filter(
+      (column) => !noMoney.test(column) && !plannedWords.test(column),
+    );
     const between = this.#sign === undefined ? /[.,](?=\d{3}(?!\d))/g : this.#sign === ',' ? /\./g : /,/g;
     const numberOf = (text: string) =>
       Number(
@@ -568,7 +570,7 @@ class Draft {
       const split = groups.map((rows) => [rows.filter(isOwn), rows.filter((row) => !isOwn(row))] as const);
       if (!split.every(([own, rest]) => areSumsOf(figures, own, rest))) return false;
       // Small ones may be alike by chance.
-      return split.flatMap(([own]) => figures.filter((figure) => sumOf(figure, own) > 9)).length > 2;
+      return split.some(([own]) => figures.some((figure) => sumOf(figure, own) > 9));
     };
     const found = this.#columns.flatMap((column) => {
       const texts = this.valuesOf(column);

@@ -561,6 +561,30 @@ describe('names and totals', () => {
       ...days.map((row) => row.replace(/^(.*?),,(.*?),(.*?),(.*?),(.*)/, '$5,$3,$4,$2,$1')),
     ];
     expect((await suggested(`${lastFirst.join('\n')}\n`)).fill_in?.where).toBe(question);
+    // One day, and one figure.
+    expect(await asked(days.slice(0, 4))).toBe(question);
+    const clicks = await suggested(
+      table(
+        'Day,Campaign,Clicks',
+        ['a,50', 'b,31', 'b,20', '-,101'].map((row) => `2026-09-01,${row}`),
+      ),
+    );
+    expect(clicks.fill_in?.where).toBe(question);
+    // What has no sums beside it.
+    for (const average of [
+      'Coste medio',
+      'Coût moyen',
+      'Gem. kosten',
+      'Ort. maliyet',
+      'Śr. koszt',
+      'Price',
+      'Budget amount',
+      'Taux d’impressions',
+    ]) {
+      const rows = days.map((row, n) => `${row},0.${n + 1}`);
+      const beside = await suggested(table(`Day,Device,Campaign,Clicks,Conversions,Cost,${average}`, rows));
+      expect(beside.fill_in?.where).toBe(question);
+    }
     // Neither a fee with the clicks of all others, nor fewer of them.
     expect(await asked(days.map((row) => row.replace('1,001.51', '3.25')))).toBeUndefined();
     expect(await asked(days.map((row) => row.replace(',9,', ',8,')))).toBeUndefined();
