@@ -20,7 +20,7 @@ export interface Suggestion {
   readonly mapping: MappingText;
   /** Why its members are as they are. */
   readonly reasons: readonly string[];
-  /** Fields of `fill_in` whose column is known: how its values are meant is not. */
+  /** Members of `fill_in` whose column is known: how its values are meant is not. */
   readonly doubtful: readonly string[];
 }
 
@@ -405,9 +405,10 @@ class Draft {
     else if (end !== undefined && !isSpan)
       this.fillIn.event_time = `${times.join(' or ')} may be event_time: ${wayOfDays(times, (column) => this.valuesOf(column))}`;
     else if (!isSpan && mayBeOfSeveralDays(day, values)) this.fillIn.event_time = whichDay(day, values);
-    else if (!this.#areSumsWithoutDay(values))
-      this.fillIn.event_time = `${day} is blank in records that are no totals, and may be that of the record above: take the report with the day in each record. Given ${wayOfDays([day], () => values)}, they are rejected`;
-    else {
+    else if (!this.#areSumsWithoutDay(values)) {
+      this.fillIn.event_time = `${day} is blank in records that are no totals, and may be that of the record above: take the report with the day in each record. Read as they are (${wayOfDays([day], () => values)}), these records are rejected`;
+      this.doubtful.push('event_time');
+    } else {
       const shape = shapeOf('event_time', day, values, this.#sign);
       const whole = `if({${day}} = {${end}}, ${shape.expression ?? `{${day}}`}, NULL)`;
       const read = { ...shape, expression: whole, reason: `where ${end} is the same day` };
@@ -476,8 +477,8 @@ class Draft {
     if (sums) {
       const { column, sum } = sums;
       const all = [...conditions, `{${column}} NOT IN (${quoted([sum])})`];
-      const kept = conditions.length > 0 ? `in where ${conditions.join(' AND ')}` : 'take this line out';
-      this.fillIn.where = `records whose ${column} is ${quoted([sum])} have each day the sums of all others: in where ${all.join(' AND ')} if they are totals; if not, ${kept}`;
+      const kept = conditions.length > 0 ? conditions : [`{${day}} NOT IN ('')`];
+      this.fillIn.where = `records whose ${column} is ${quoted([sum])} have each day the sums of all others: give where or --where, ${all.join(' AND ')} if they are totals, else ${kept.join(' AND ')}`;
       this.doubtful.push('where');
     } else if (conditions.length > 0) this.others = { ...this.others, where: conditions.join(' AND ') };
   }

@@ -259,7 +259,12 @@ describe('a request is refused', () => {
     [
       'day,campaign_id,impressions\n03/04/2026,c1,7\n',
       '',
-      'the file: 03/04/2026 in day may be day or month first: write days as YYYY-MM-DD',
+      'the file: 03/04/2026 in day may be day or month first: write the day in each record as YYYY-MM-DD',
+    ],
+    [
+      'day,campaign_id,impressions\n2026-03-01,c1,7\n,c2,8\n',
+      '',
+      'the file: day is blank in records that are no totals, and may be that of the record above: write the day in each record as YYYY-MM-DD',
     ],
     [
       `day,campaign_id,clicks,cost\n${'2026-03-01,c1,7,5\n'.repeat(10)}`,

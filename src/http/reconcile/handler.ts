@@ -162,9 +162,10 @@ async function mappingOf(
   for (const field of suggestion ? needed : []) {
     if ([map, set, expressions].some((fields) => Object.hasOwn(fields, field))) continue;
     // The rest of what it says is for those who write mappings.
-    const rest = field === 'where' ? ': in where ' : ': ';
+    const rest = field === 'where' ? ': give where' : ': ';
     const [what] = (fill_in[field] ?? `no column is known to hold ${field}`).split(rest);
-    const written = { event_time: 'days as YYYY-MM-DD', where: withoutTotals }[field] ?? 'numbers as 1234.5';
+    const days = 'the day in each record as YYYY-MM-DD';
+    const written = { event_time: days, where: withoutTotals }[field] ?? 'numbers as 1234.5';
     const isDoubtful = suggestion?.doubtful.includes(field);
     throw new Problem(
       'file_unreadable',

@@ -553,7 +553,7 @@ describe('names and totals', () => {
       suggested(table('Day,Device,Campaign,Clicks,Conversions,Cost', rows));
     const asked = async (rows: readonly string[]) => (await inTable(rows)).fill_in?.where;
     const question =
-      "records whose Campaign is '-' have each day the sums of all others: in where {Campaign} NOT IN ('-') if they are totals; if not, take this line out";
+      "records whose Campaign is '-' have each day the sums of all others: give where or --where, {Campaign} NOT IN ('-') if they are totals, else {Day} NOT IN ('')";
     // The first records end within a day.
     expect(await asked(days.slice(0, -2))).toBe(question);
     const lastFirst = [
@@ -611,9 +611,7 @@ describe('names and totals', () => {
     const items = await suggested(table('Day,Device,Item,Clicks,Conversions,Cost', withDevices));
     expect(items.fill_in?.where).toContain("Item is '-'");
     expect(await asked([...withDevices, ',,-,404,36,0'])).toBe(
-      question
-        .replace('where {', "where {Day} NOT IN ('') AND {")
-        .replace('take this line out', "in where {Day} NOT IN ('')"),
+      question.replace('{C', "{Day} NOT IN ('') AND {C"),
     );
     const { fill_in: _, ...mapping } = await inTable(days);
     const flags = await loads.inFile({ ...mapping, fill_in: { where: question } });
