@@ -29,9 +29,11 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
   const unread = unreadable(error);
   if (unread) return new InputError(`${file}: ${unread}. Rows already loaded are kept.`, { cause: error });
   if (!(error instanceof Error) || !comesOfClickHouse(error)) return error;
-  const reason = (titleOfPage(error) ?? error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
+  const title = titleOfPage(error);
+  const who = title === undefined ? 'ClickHouse failed' : 'something in front of ClickHouse answered';
+  const reason = (title ?? error.message.split('\n')[0] ?? '').trim().replace(/\.?$/, '.');
   return new LoadError(
-    `${file}: ClickHouse failed: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
+    `${file}: ${who}: ${reason} Rows already loaded are kept. Run the same command again to continue.`,
     { cause: error },
   );
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
+import { retrying, titleOfPage } from '../../clickhouse/retry.ts';
 import { heartbeatMs, lapsedAfterMs, loadPollMs } from '../../clickhouse/timings.ts';
 import { isAlive, machine, userName } from './load-heartbeat.ts';
 import { isExclusive, type LoadRecord, loadsRunning, type RunningLoad, recordLoad } from './load-records.ts';
@@ -116,7 +116,8 @@ export class Load {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     await this.#stopBeating();
-    await this.#record('failed', error instanceof Error ? error.message : String(error)).catch(() => {});
+    const reason = error instanceof Error ? (titleOfPage(error) ?? error.message) : String(error);
+    await this.#record('failed', reason).catch(() => {});
   }
 
   /** Records which replay this load makes or finishes. */

@@ -58,10 +58,10 @@ test.each([
 });
 
 test.each([
-  [502, 0, 'ClickHouse does not respond: Bad Gateway; retrying'],
-  [403, 1, 'paged-403.ndjson: ClickHouse failed: Forbidden. Rows already loaded are kept.'],
-])('the page of a load balancer is told by its title: %i', async (status, ended, said) => {
-  const title = status === 502 ? 'Bad Gateway' : 'Forbidden';
+  [502, 'Bad Gateway', 0, '', 'ClickHouse does not respond: Bad Gateway; retrying'],
+  [403, 'Forbidden', 1, 'Forbidden', '.ndjson: something in front of ClickHouse answered: Forbidden. Rows '],
+  [401, ' ', 1, 'a page', '.ndjson: something in front of ClickHouse answered: a page. Rows already loaded'],
+])('the page of a load balancer is told by its title: %i %s', async (status, title, ended, error, said) => {
   page = { status, text: `<html>\r\n<head><title>${title}</title></head></html>` };
   unanswered = [/INSERT INTO incoming /];
   const file = eventsFile(folder, `paged-${status}`, 1);
@@ -70,6 +70,8 @@ test.each([
   expect([unanswered, code]).toEqual([[], ended]);
   expect(stderr).toContain(said);
   expect(stderr).not.toContain('<html>');
+  const failures = 'SELECT error FROM loads FINAL WHERE file = {file:String}';
+  expect(await select(db.store, failures, { file })).toEqual([{ error }]);
 });
 
 test('an answer without a text is told as that', async () => {
