@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { globSync } from 'tinyglobby';
 
 /**
- * Removes the files of mutations that have no end, with which ClickHouse does not start. On a full disk it takes an `ALTER
+ * Removes the files of mutations whose text has no end, with which ClickHouse does not start. On a full disk it takes an `ALTER
  * TABLE … DELETE`, writes an empty file for it, and reports no failure (tried with 26.7.2.1). Nothing is lost: a command
  * waits until its deletion is done, and one that has not lived to see it does it again.
  * @returns their paths

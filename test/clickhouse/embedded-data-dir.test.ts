@@ -106,17 +106,19 @@ test('a mutation that was cut off, as on a full disk, does not keep ClickHouse f
   const kept = await rows(
     'CREATE DATABASE cut',
     'CREATE TABLE cut.numbers (number UInt8) ENGINE = MergeTree ORDER BY number',
-    'INSERT INTO cut.numbers VALUES (1), (2), (3)',
+    'INSERT INTO cut.numbers VALUES (1), (2), (3), (4)',
     'ALTER TABLE cut.numbers DELETE WHERE number = 1 SETTINGS mutations_sync = 2',
     'ALTER TABLE cut.numbers DELETE WHERE number = 2 SETTINGS mutations_sync = 2',
+    'ALTER TABLE cut.numbers DELETE WHERE number = 3 SETTINGS mutations_sync = 2',
   );
-  expect(kept).toEqual([3]);
+  expect(kept).toEqual([4]);
   const mutations = globSync('store/store/*/*/mutation_*.txt', { cwd: dataDir, absolute: true }).sort();
-  expect(mutations).toHaveLength(2);
-  truncateSync(mutations[0] ?? '', 0);
-  truncateSync(mutations[1] ?? '', 40);
-  expect(await rows()).toEqual([3]);
-  expect(mutations.filter((file) => existsSync(file))).toEqual([]);
-  for (const file of mutations)
+  expect(mutations).toHaveLength(3);
+  const [empty = '', cut = '', whole = ''] = mutations;
+  truncateSync(empty, 0);
+  truncateSync(cut, 40);
+  expect(await rows()).toEqual([4]);
+  expect(mutations.filter((file) => existsSync(file))).toEqual([whole]);
+  for (const file of [empty, cut])
     expect(readFileSync(join(dataDir, 'clickhouse.log'), 'utf8')).toContain(`removed ${file}`);
 });
