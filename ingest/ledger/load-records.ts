@@ -1,6 +1,6 @@
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { together } from './batch-calls.ts';
-import { fresh, type LoadHeartbeat } from './load-heartbeat.ts';
+import { fresh, isAlive, type LoadHeartbeat } from './load-heartbeat.ts';
 
 /** One row of `loads`. */
 export interface LoadRecord {
@@ -102,13 +102,15 @@ const givenUpAfterDays = 7;
 export const leastLoadId = (now: Date): string =>
   new Date(now.getTime() - givenUpAfterDays * 86_400_000).toISOString().replace(/\D/g, '').slice(0, 14);
 
-/** Files whose last load within seven days has not ended well, or not yet. */
+/** Files whose last load within seven days has failed, or was killed. */
 export async function unsettledFiles(store: Store, now: Date): Promise<ReadonlySet<string>> {
+  const running = (await loadsRunning(store, undefined)).filter(isAlive).map(({ id }) => id);
   const rows = await select<{ name: string }>(
     store,
-    `SELECT file AS name FROM loads AS l FINAL WHERE load_id >= {since:String} AND kind = 'events'
+    `SELECT file AS name FROM loads AS l FINAL
+     WHERE load_id >= {since:String} AND kind = 'events' AND load_id NOT IN {running:Array(String)}
      GROUP BY name HAVING max(l.turn) > maxIf(l.turn, l.state IN ('loaded', 'unloaded'))`,
-    { since: leastLoadId(now) },
+    { since: leastLoadId(now), running },
   );
   return new Set(rows.map(({ name }) => name));
 }

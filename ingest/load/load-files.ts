@@ -7,7 +7,8 @@ import { compressionNamed } from '../input/compression.ts';
 import { type Input, sizeOf } from '../input/input.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { isOfInput, Stopped } from '../ledger/load-error.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { isOfInput, loadFailure, Stopped } from '../ledger/load-error.ts';
 import { unsettledFiles } from '../ledger/load-records.ts';
 import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents, senders } from './load-events.ts';
@@ -36,10 +37,11 @@ const mostReadAtOnce = 2_000;
 const bytesAtOnce = 64 << 20;
 
 /**
- * Loads files one after another and stops at the first that fails. A file without anything new makes no load,
- * unless its last load has failed. Small files that follow each other are loaded many at a time, each as a load of its own: what a load costs besides its events
- * is a dozen small statements, which they make together. Those that begin alike, such as one file at several ages, follow each
- * other, so that each has what the one before lacks. Not with options that go by the order of all events.
+ * Loads files one after another and stops at the first that fails. A file without anything new makes no load, unless its last
+ * one has failed or was killed. Small files that follow each other are loaded many at a time, each as a load of its own: what a
+ * load costs besides its events is a dozen small statements, which they make together. Those that begin alike, such as one file
+ * at several ages, follow each other, so that each has what the one before lacks. Not with options that go by the order of all
+ * events.
  * @returns the result of each file
  */
 export async function loadFiles(
@@ -111,8 +113,13 @@ export async function loadFiles(
     // What has no size cannot be read twice.
     if (!dryRun && sizes[from] !== undefined) {
       await each(singly(numbers), Math.min(fitting, mostReadAtOnce), async (n, input) => {
-        const found = await alreadyLoaded(optionsOf(input));
-        if (found.loaded) unsettled ??= retrying(() => unsettledFiles(store, options.now()));
+        const own = optionsOf(input);
+        const found = await alreadyLoaded(own);
+        const look = () => unsettledFiles(store, options.now());
+        if (found.loaded)
+          unsettled ??= retrying(look, openLedger(store, own).retries).catch((error) => {
+            throw loadFailure(error, input.name, signal);
+          });
         // A load of it that was killed once all was stored is no failure any more when another has found that.
         const loaded = (await unsettled)?.has(input.name) ? undefined : found.loaded;
         known.set(n, { ...found, loaded });

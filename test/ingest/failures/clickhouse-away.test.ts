@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { connect, select } from '../../../clickhouse/client.ts';
+import { plainReading } from '../../../ingest/event/reading.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { LoadError, Stopped } from '../../../ingest/ledger/load-error.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
+import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { openGate } from '../../support/gate.ts';
 import { heldAt } from '../../support/held.ts';
@@ -21,8 +23,8 @@ let files = 0;
 const ended = `INSERT INTO loads (* EXCEPT version)
   SELECT * EXCEPT version REPLACE ('failed' AS state) FROM loads AS l FINAL WHERE l.state = 'running'`;
 
-/** A load of ten events that is about to send a statement to a ClickHouse that has just gone away. */
-async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
+/** A load of ten events, or of a file that is loaded, that is about to send a statement to a ClickHouse that has just gone away. */
+async function loadAtClosedGate(statement: RegExp, dedupe: boolean, isLoaded = false) {
   const account = `away-${++files}`;
   const file = join(folder, `${account}.ndjson`);
   writeFileSync(file, ndjson(Array.from({ length: 10 }, () => event({ advertiser_id: account }))));
@@ -32,16 +34,19 @@ async function loadAtClosedGate(statement: RegExp, dedupe: boolean) {
   const stop = new AbortController();
   const onRetry = vi.fn();
   const options = { input: new LocalFile(file), dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
-  const load = loadEvents({ ...options, store: held.store, signal: stop.signal }).catch(
-    (error: unknown) => error,
-  );
+  if (isLoaded) await loadEvents({ ...options, store: db.store });
+  const own = { ...options, store: held.store, signal: stop.signal };
+  const load = (
+    isLoaded ? loadFiles([options.input], { ...own, readingOf: plainReading }) : loadEvents(own)
+  ).catch((error: unknown) => error);
   await held.reached;
   way.close();
   held.release();
   return { account, load, stop, onRetry, way, options, end: () => store.close() };
 }
 
-const statements: [string, RegExp, boolean][] = [
+const statements: [string, RegExp, boolean, boolean?][] = [
+  ['looks whether the file has failed', /SELECT file AS name FROM loads/, false, true],
   ['looks up chunks', /AS content\s+FROM load_chunks AS c WHERE head IN .* GROUP BY head, chunk/, false],
   ['claims a chunk', /INTO load_chunks/, false],
   ['sends events', /INSERT INTO incoming /, false],
@@ -52,8 +57,12 @@ const statements: [string, RegExp, boolean][] = [
 
 test.each(statements)(
   'a load that %s while ClickHouse is away says so, and one Ctrl-C ends it',
-  async (_, statement, dedupe) => {
-    const { account, load, stop, onRetry, options, end } = await loadAtClosedGate(statement, dedupe);
+  async (_, statement, dedupe, isLoaded) => {
+    const { account, load, stop, onRetry, options, end } = await loadAtClosedGate(
+      statement,
+      dedupe,
+      isLoaded,
+    );
     await vi.waitFor(() => expect(onRetry).toHaveBeenCalled(), { timeout: 20_000 });
     stop.abort();
     // Long before the two minutes for which a load waits for ClickHouse.

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { catalog } from '../../../catalog/catalog.ts';
+import { select } from '../../../clickhouse/client.ts';
 import { rebuildRollups } from '../../../clickhouse/consistency/rebuild-rollups.ts';
 import { failingFiles, lastEventsAt, longestLoad } from '../../../ingest/history/troubled-loads.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
@@ -72,15 +73,27 @@ test('a load that failed after all of it was stored is settled when the same com
   const path = await loader.file('stored.ndjson', ndjson([one()]));
   expect((await loader.ingest(path)).code).toBe(0);
   const { files } = await failing();
+  const record = (state: string) =>
+    db.store.command({
+      query: `INSERT INTO loads (* EXCEPT version)
+              SELECT * EXCEPT version REPLACE ({state:String} AS state, {pid:UInt32} AS pid)
+              FROM loads FINAL WHERE file = {path:String}`,
+      query_params: { path, state, pid: process.pid },
+    });
+  const repeated = async () => {
+    expect((await loader.ingest(path)).stdout).toMatch(/"rows":0,"repeated_rows":1/);
+    const loads = 'SELECT toUInt32(count()) AS loads FROM loads FINAL WHERE file = {path:String}';
+    return select(db.store, loads, { path });
+  };
   // As where its process is killed before it has written that it has ended.
-  await db.store.command({
-    query: `INSERT INTO loads (* EXCEPT version)
-            SELECT * EXCEPT version REPLACE ('failed' AS state) FROM loads FINAL WHERE file = {path:String}`,
-    query_params: { path },
-  });
+  await record('failed');
   expect(await failing()).toMatchObject({ files: files + 1, file: path });
-  expect((await loader.ingest(path)).stdout).toMatch(/"rows":0,"repeated_rows":1/);
+  expect(await repeated()).toEqual([{ loads: 2 }]);
   expect(await failing()).toMatchObject({ files });
+  // One that has not ended yet needs no other.
+  await record('running');
+  expect(await repeated()).toEqual([{ loads: 2 }]);
+  await record('loaded');
 });
 
 test('events have come last when some were newly counted, whatever was tried since', async () => {
