@@ -71,10 +71,7 @@ export class Sender {
     }: SendOptions = {},
   ): Promise<Received> {
     const { url, token, tries, timeoutMs, fetch } = this.#options;
-    const body =
-      events instanceof Uint8Array
-        ? new Uint8Array(events)
-        : [...events].map((event) => `${JSON.stringify(event, readable)}\n`).join('');
+    const body = events instanceof Uint8Array ? new Uint8Array(events) : [...events].map(lineOf).join('');
     const query = mapping === undefined ? '' : `?mapping=${encodeURIComponent(mapping)}`;
     const init = {
       method: 'POST',
@@ -99,9 +96,12 @@ export class Sender {
   }
 }
 
-/** JSON has no NaN and would say `null`, which counts as 0: as text the record is rejected. */
-const readable = (_field: string, value: unknown): unknown =>
-  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+/** JSON has no NaN and would say `null`, which is 0, or no id: as it is, no field takes it, and the record is rejected. */
+const lineOf = (event: Readonly<Record<string, unknown>>): string => {
+  const marked = (_field: string, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? `\0${value}` : value;
+  return `${JSON.stringify(event, marked).replace(/"\\u0000(NaN|-?Infinity)"/g, '$1')}\n`;
+};
 
 function receivedOf(text: string): Received {
   try {
