@@ -36,7 +36,7 @@ const clusterSettings: ClickHouseSettings = {
 
 /** Of every statement, because a profile of the server may have them otherwise; comments say what would happen then. */
 export const againstProfiles = {
-  // Empty, it takes back what that of the profile has set, and nothing that a statement sets.
+  // An empty one takes back what the compatibility of a profile has set, and nothing that a statement sets.
   compatibility: '',
   // An insert would return before it is stored.
   async_insert: 0,
