@@ -282,13 +282,6 @@ function meantBy(fields: FieldsByName, column: string): EventField[] {
   return isEventField(column) ? [column] : [...(fields.get(plainName(column)) ?? [])];
 }
 
-/** Those of which something is true, unless it is true of all. */
-function someOf(values: readonly string[], holds: (value: string) => boolean): readonly string[] {
-  const all = [...new Set(values)];
-  const some = all.filter(holds);
-  return some.length < all.length ? some : [];
-}
-
 const sumOf = (figure: readonly number[], rows: readonly number[]) =>
   rows.reduce((sum, row) => sum + (figure[row] ?? 0), 0);
 
@@ -445,29 +438,25 @@ class Draft {
    * @param notes first cells of lines that are no records
    */
   #leaveOutTotals(day: string, others: readonly string[], notes: readonly string[]): void {
-    const totals = this.#columns.map((column): [string, readonly string[]] => [
-      column,
-      column === day
-        ? [...new Set([...others, ...notes.filter((note) => !beforeNumber.test(note))])]
-        : someOf(this.valuesOf(column), (value) => totalWords.test(value)),
-    ]);
-    // Those that their day tells need no other column.
-    const isTotal = (value: string | undefined) => others.includes(value ?? '');
-    const at = this.#all.indexOf(day);
-    const told = totals.map(([column, texts]): [string, readonly string[]] => [
-      column,
-      texts.filter(
-        (text) =>
-          column === day ||
-          this.#rows.some((row) => row[this.#all.indexOf(column)] === text && !isTotal(row[at])),
-      ),
-    ]);
-    const hasWords = told.some(([column, texts]) => column !== day && texts.length > 0);
-    const given = told.filter(([, texts]) => texts.length > 0);
-    const conditions = given.map(([column, texts]) => {
+    const days = this.valuesOf(day);
+    const conditions: string[] = [];
+    let hasWords = false;
+    for (const column of this.#columns) {
+      const values = this.valuesOf(column);
+      // Those that their day tells need no other column.
+      const dated = new Set(values.filter((_, n) => !others.includes(days[n] ?? '')));
+      const isTotal = (value: string) => totalWords.test(value);
+      const told =
+        column === day
+          ? [...others, ...notes.filter((note) => !beforeNumber.test(note))]
+          : // What all records have tells nothing.
+            values.filter((value) => isTotal(value) && dated.has(value) && !values.every(isTotal));
+      const texts = [...new Set(told)];
+      if (texts.length === 0) continue;
+      hasWords ||= column !== day;
       this.reasons.push(`where: records whose ${column} is ${quoted(texts)} are totals or notes`);
-      return `{${column}} NOT IN (${quoted(texts)})`;
-    });
+      conditions.push(`{${column}} NOT IN (${quoted(texts)})`);
+    }
     // A number in a note is another one in the next file.
     for (const words of new Set(notes.flatMap((note) => beforeNumber.exec(note) ?? []))) {
       this.reasons.push(`where: lines that begin with ${quoted([words])} are notes`);
@@ -588,11 +577,9 @@ class Draft {
   /** Asks for what an event needs and no column is known for, and for amounts. */
   askForTheRest(): void {
     const hasSite = this.#has('publisher_id') || this.#has('ad_unit_id');
-    const counts = (Object.entries(countWords) as [EventField, RegExp][]).filter(
-      ([field]) => !this.#has(field) && (hasSite || field !== 'ad_requests'),
-    );
     const counted = new Set<string>();
-    for (const [field, words] of counts) {
+    for (const [field, words] of Object.entries(countWords) as [EventField, RegExp][]) {
+      if (this.#has(field) || (field === 'ad_requests' && !hasSite)) continue;
       const columns = this.#counts(words);
       // A total of orders or sales may be an amount.
       if (field !== 'conversions') for (const column of columns) counted.add(column);
