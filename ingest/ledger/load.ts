@@ -231,7 +231,7 @@ export class Load {
     const { kind, dedupe = false } = this.#description;
     const lock = this.#lock;
     if (!isExclusive(kind) && !dedupe && lock === '') return undefined;
-    const atWork = await retrying(() => loadsAtWork(this.#store), { signal });
+    const atWork = await retrying(() => loadsAtWork(this.#store, undefined), { signal });
     const others = [...atWork].filter(([id]) => id !== this.id);
     let left = others.find(([, of]) => lock !== '' && of === lock)?.[0];
     // A load whose turn is later may have sent something before it went behind this one.

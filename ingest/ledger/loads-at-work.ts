@@ -1,4 +1,4 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { remoteTable } from '../../clickhouse/cluster/on-nodes.ts';
 import { together } from './batch-calls.ts';
@@ -17,11 +17,7 @@ type LoadsAtWork = ReadonlyMap<string, string>;
  * The loads of this store whose events a server is storing now: the statement of a loader that was killed goes on once its
  * data are there. A server that is down is left out.
  */
-export function loadsAtWork(store: Store): Promise<LoadsAtWork> {
-  return look(store, undefined);
-}
-
-const look = together<undefined, LoadsAtWork>(async (store, asked) => {
+export const loadsAtWork = together<undefined, LoadsAtWork>(async (store, asked) => {
   const layout = await layoutOf(store);
   const processes = layout
     ? remoteTable(store.address, layout.nodes, 'system', 'processes', ',')

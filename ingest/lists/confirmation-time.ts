@@ -25,7 +25,7 @@ export async function confirmationTime(store: Store, options: LedgerOptions = {}
   const ledger = openLedger(store, options);
   for (;;) {
     const now = await retrying(() => storeTime(store), ledger.retries);
-    const atWork = [...(await retrying(() => loadsAtWork(store), ledger.retries)).keys()];
+    const atWork = [...(await retrying(() => loadsAtWork(store, undefined), ledger.retries)).keys()];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       atWork,
     });
