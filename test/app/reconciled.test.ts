@@ -70,12 +70,15 @@ test('a file is compared on the page: totals, causes in words, what is left and 
 
   const path = join(folder, 'theirs.csv');
   await writeFile(path, 'a,b');
-  await dialog.getByLabel('Bericht der anderen Seite').setInputFiles(path);
+  const chosen = dialog.getByLabel('Bericht der anderen Seite');
+  await chosen.setInputFiles(path);
+  // The browser knows when the file changed only after it has looked at it.
+  await chosen.evaluate((input: HTMLInputElement) => input.files?.[0]?.text());
   await writeFile(path, theirs);
   await compare();
   await dialog.getByText(/^Die Datei hat sich geändert/).waitFor();
 
-  await dialog.getByLabel('Bericht der anderen Seite').setInputFiles(path);
+  await chosen.setInputFiles(path);
   await compare();
   const causes = dialog.locator('.causes li');
   await causes.first().waitFor();

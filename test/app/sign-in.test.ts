@@ -175,7 +175,8 @@ test('what was asked for last is opened, whichever answer comes last', async () 
   const isOne = (request: Request) => request.headers().authorization === `Bearer ${one}`;
   const page = await browser.open(`${service.url}/app`);
   await page.getByLabel('Login token').fill(one);
-  const fromTheDoor = await holdNext(page, '**/v1/campaigns', () => page.keyboard.press('Enter'), isOne);
+  const submit = page.getByRole('button', { name: 'Sign in', exact: true });
+  const fromTheDoor = await holdNext(page, '**/v1/campaigns', () => submit.click(), isOne);
   await page.goto(`${service.url}/app#token=${both}`);
   await whole(page);
   await fromTheDoor();
