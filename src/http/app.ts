@@ -143,8 +143,7 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
   app.route('/', recipientRoutes({ ...deps, ...deps.recipients }));
-  const ofOperator = deps.operator ? ['/readyz', '/metrics'] : [];
-  for (const path of ['/', '/app', '/healthz', ...ofOperator, '/openapi.json', '/docs']) {
+  for (const path of ['/', '/app', '/healthz', '/openapi.json', '/docs']) {
     app.all(path, otherMethods('GET, HEAD'));
   }
   const asked = [

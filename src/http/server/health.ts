@@ -5,6 +5,7 @@ import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../click
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { onPath } from '../request/on-path.ts';
 import { Problem, problemResponse } from '../request/problems.ts';
 import { withAnswerHeaders } from './answer-headers.ts';
 
@@ -90,15 +91,20 @@ const unreadiness = {
 
 /** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
-  return new Hono<HttpEnv>()
-    .get('/readyz', (c) => {
+  const app = new Hono<HttpEnv>();
+  onPath(app, '/readyz', { allow: 'GET, HEAD' }, () => {
+    app.get('/readyz', (c) => {
       const { finding } = readiness;
       if (finding !== 'ready') throw new Problem('not_ready', unreadiness[finding]);
       return c.json({ status: 'ok' });
-    })
-    .get('/metrics', async (c) =>
+    });
+  });
+  onPath(app, '/metrics', { allow: 'GET, HEAD' }, () => {
+    app.get('/metrics', async (c) =>
       c.body(await metrics.text(), 200, { 'content-type': metrics.registry.contentType }),
     );
+  });
+  return app;
 }
 
 /** The app of a port that only the operator reaches. */

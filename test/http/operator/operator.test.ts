@@ -54,8 +54,8 @@ test('readiness goes within seconds of ClickHouse, says nothing of it, and comes
   const serve = commands.start(['serve'], env);
   const url = await listening(serve);
   const ready = async () => (await fetch(`${url}/readyz`)).status;
-  const up = async () =>
-    /^adtally_clickhouse_up (\d)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
+  const metrics = async () => (await fetch(`${url}/metrics`)).text();
+  const up = async () => /^adtally_clickhouse_up (\d)$/m.exec(await metrics())?.[1];
   expect([await ready(), await up()]).toEqual([200, '1']);
   gate.close();
   await expect.poll(ready, { timeout: 6_000, interval: 100 }).toBe(503);
@@ -63,6 +63,8 @@ test('readiness goes within seconds of ClickHouse, says nothing of it, and comes
   expect(JSON.parse(problem)).toMatchObject({ code: 'not_ready', detail: 'the store cannot be reached' });
   expect(problem).not.toMatch(/127\.0\.0\.1|ECONN|adtally_|default|:\d{4}/);
   await expect.poll(up, { timeout: 2_000 }).toBe('0');
+  // By this name the rule of requests that fail leaves it out.
+  expect(await metrics()).toMatch(/^adtally_http_requests_total\{endpoint="\/readyz",status="503"\} /m);
   expect(await statusOf(url, '/healthz')).toBe(200);
   await gate.open();
   await expect.poll(ready, { timeout: 10_000, interval: 100 }).toBe(200);
