@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { Adtally, AdtallyError, Sender, TimeoutError } from '../../clients/typescript/src/index.ts';
-import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { begins, breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { checkout } from '../support/process.ts';
 
 const server = useBrokenServer();
@@ -109,20 +109,21 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     expect(pauses[1]).toBeGreaterThan(0.7);
   });
 
-  test.each(does)(
-    '%s once where a page of a proxy answers with 200, and says what answered',
-    async (does) => {
-      server.answers((response) => {
-        response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' });
-        response.end('<!doctype html>\n<title>Sign in</title>\n');
-      });
+  test.each(does)('%s once where a proxy answers with 200, and says what answered', async (does) => {
+    const page = 'text/html; charset=utf-8';
+    for (const [type, body, said = type] of [
+      [page, '<!doctype html>\n<title>Sign in</title>\n'],
+      ['text/plain', ''],
+      [undefined, '', 'no content-type'],
+    ] as const) {
+      server.answers((response) => void response.writeHead(200, type && { 'content-type': type }).end(body));
       expect(await client({ does, tries: 3 })).toMatchObject({
         ...{ error: 'AdtallyError', status: 200, code: 'unknown', pauses: [] },
-        text: 'what answered is not adtally: it sent text/html; charset=utf-8',
+        text: `what answered is not adtally: it sent ${said}`,
       });
       expect(server.requests).toBe(1);
-    },
-  );
+    }
+  });
 
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {
     for (const url of ['nonsense', 'localhost:8080', 'ftp://127.0.0.1:1', 'http://a b']) {
@@ -180,7 +181,7 @@ test('a report is asked for once where Node itself waits no longer, which is a t
     token: 'adt_x',
     fetch: (...[url, init]: Parameters<typeof fetch>) => fetch(url, { ...init, dispatcher }),
   };
-  for (const way of [() => {}, (response: ServerResponse) => void response.writeHead(200).write(row)]) {
+  for (const way of [() => {}, (response: ServerResponse) => void begins(response).write(row)]) {
     server.answers(way);
     await expect(new Adtally(options).report('campaigns', march)).rejects.toBeInstanceOf(TimeoutError);
     expect(server.requests).toBe(1);

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { begins, breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { checkout } from '../support/process.ts';
@@ -180,7 +180,7 @@ describe('an answer that is not whole', () => {
     [
       'shorter than it said',
       (response: Parameters<ReturnType<typeof ends>>[0]) => {
-        response.writeHead(200, { 'content-length': String(2 * row.length + cut.length) });
+        begins(response, { 'content-length': String(2 * row.length + cut.length) });
         response.write(row + row, () => response.destroy());
       },
     ],
@@ -230,7 +230,7 @@ test('a service that stops is not waited for, and a loop that is left ends its r
     response.once('close', () => {
       closed += 1;
     });
-    response.writeHead(200).write(row);
+    begins(response).write(row);
   });
   const [stalled, left] = await python(
     server.url,

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Adtally, AdtallyError, IncompleteAnswer, TimeoutError } from '../../clients/typescript/src/index.ts';
 import { reportTypes, writtenTypes } from '../../clients/typescript/write-reports.ts';
-import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { begins, breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
@@ -158,7 +158,7 @@ test('a service that does not answer, or stops, is not waited for', async () => 
   expect((await rowsOf(broken({ timeoutMs: 100 }))).error).toBeInstanceOf(TimeoutError);
   server.answers((response) => void response.writeHead(400).write('{'));
   expect((await rowsOf(broken({ timeoutMs: 300 }))).error).toBeInstanceOf(TimeoutError);
-  server.answers((response) => void response.writeHead(200).write(row));
+  server.answers((response) => void begins(response).write(row));
   const { rows, error } = await rowsOf(broken({ idleTimeoutMs: 300 }));
   expect([rows.length, error]).toEqual([1, expect.any(TimeoutError)]);
 });
@@ -177,7 +177,7 @@ test('an abort ends a request, a pause between two tries, and a loop that is lef
     response.once('close', () => {
       closed = true;
     });
-    response.writeHead(200).write(row);
+    begins(response).write(row);
   });
   for await (const _ of broken().rows('campaigns', march)) break;
   await expect.poll(() => closed).toBe(true);

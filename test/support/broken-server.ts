@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
 
 export interface BrokenServer {
@@ -42,11 +42,15 @@ export function useBrokenServer(): BrokenServer {
   };
 }
 
+/** As if the service had begun to answer. */
+export const begins = (response: ServerResponse, headers: OutgoingHttpHeaders = {}): ServerResponse =>
+  response.writeHead(200, { 'content-type': response.req.headers.accept ?? 'text/plain', ...headers });
+
 /** Sends the pieces and destroys the connection. */
 export const breaksOff =
   (...pieces: readonly string[]) =>
   (response: ServerResponse): void => {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    begins(response);
     for (const piece of pieces) response.write(piece);
     setTimeout(() => response.destroy(), 50);
   };
@@ -55,7 +59,7 @@ export const breaksOff =
 export const ends =
   (...pieces: readonly string[]) =>
   (response: ServerResponse): void => {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    begins(response);
     for (const piece of pieces) response.write(piece);
     response.end();
   };

@@ -89,9 +89,9 @@ def ask_once(url: str, token: str, body: bytes, headers: Mapping[str, str], time
         response = connection.getresponse()
         if response.status != 200:
             raise _refusal(response)
-        sent = response.getheader("content-type") or ""
-        # A page of a proxy, such as one to sign in.
-        if sent.lower().startswith("text/html"):
+        sent = response.getheader("content-type") or "no content-type"
+        # A page of a proxy, such as one to sign in; without rows, it would be an empty report.
+        if sent.split(";")[0].strip().lower() != headers["accept"]:
             raise AdtallyError(200, {"detail": f"what answered is not adtally: it sent {sent}"})
         return Answer(connection, response)
     except BaseException:

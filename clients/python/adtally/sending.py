@@ -62,7 +62,7 @@ class Sender:
         when the service refuses.
         """
         body = events if isinstance(events, bytes) else b"".join(_line(event) for event in events)
-        headers = {"content-type": content_type}
+        headers = {"content-type": content_type, "accept": "application/json"}
         if key is not None:
             headers["idempotency-key"] = key
         if channel is not None:

@@ -57,9 +57,9 @@ export async function* pieces(
 async function begin(url: string, init: RequestInit, fetch: AnswerOptions['fetch']): Promise<Response> {
   const response = await fetch(url, init).catch(noAnswer);
   if (response.status !== 200) throw await refusalOf(response);
-  const type = response.headers.get('content-type');
-  // A page of a proxy, such as one to sign in.
-  if (type?.toLowerCase().startsWith('text/html')) {
+  const type = response.headers.get('content-type') ?? 'no content-type';
+  // A page of a proxy, such as one to sign in; without rows, it would be an empty report.
+  if (type.split(';')[0]?.trim().toLowerCase() !== new Headers(init.headers).get('accept')) {
     await response.body?.cancel();
     throw new AdtallyError(200, { detail: `what answered is not adtally: it sent ${type}` });
   }

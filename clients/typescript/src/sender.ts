@@ -78,6 +78,7 @@ export class Sender {
       headers: {
         authorization: `Bearer ${token}`,
         'content-type': contentType,
+        accept: 'application/json',
         ...(key !== undefined && { 'idempotency-key': key }),
         ...(from && { channel: from.channel, offset: `${from.offset}` }),
       },
