@@ -125,6 +125,17 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     }
   });
 
+  test.each(does)('%s once where a proxy redirects, and says to where', async (does) => {
+    server.answers(
+      refusesWith(301, 'moved', { location: 'https://127.0.0.1/', 'content-type': 'text/html' }),
+    );
+    expect(await client({ does, tries: 3 })).toMatchObject({
+      ...{ error: 'AdtallyError', status: 301, code: 'unknown', pauses: [] },
+      text: 'HTTP status 301: redirects to https://127.0.0.1/',
+    });
+    expect(server.requests).toBe(1);
+  });
+
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {
     for (const url of ['nonsense', 'localhost:8080', 'ftp://127.0.0.1:1', 'http://a b']) {
       const { error, text, pauses } = await client({ does, url });

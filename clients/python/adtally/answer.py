@@ -108,7 +108,9 @@ def _refusal(response: http.client.HTTPResponse) -> AdtallyError:
     is_problem = (response.getheader("content-type") or "").startswith("application/problem+json")
     after = response.getheader("retry-after") or ""
     problem = told if is_problem and isinstance(told, dict) else {}
-    return AdtallyError(response.status, problem, float(after) if after.isdecimal() else None)
+    place = response.getheader("location")
+    moved = {"detail": f"HTTP status {response.status}: redirects to {place}"} if place else None
+    return AdtallyError(response.status, moved or problem, float(after) if after.isdecimal() else None)
 
 
 def is_passing(failure: Exception) -> bool:

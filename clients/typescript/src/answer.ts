@@ -27,7 +27,8 @@ export async function* pieces(
     if (!/^https?:/.test(new Request(url, { ...init, body: null }).url)) {
       throw new TypeError(`not a URL of HTTP: ${url}`);
     }
-    const asked = { ...init, signal: giveUp.signal };
+    // A redirect would be followed by GET, without the token.
+    const asked: RequestInit = { ...init, redirect: 'manual', signal: giveUp.signal };
     const response = await again(options.tries, giveUp.signal, () =>
       within(options.timeoutMs, giveUp, () => begin(url, asked, options.fetch)),
     );
@@ -115,10 +116,11 @@ function requireInTime(error: TypeError): void {
 async function refusalOf(response: Response): Promise<AdtallyError> {
   // A proxy may have written it, or cut it: its status counts nevertheless.
   const told: unknown = await response.json().catch(() => undefined);
-  const after = response.headers.get('retry-after');
-  const retryAfter = after !== null && /^\d+$/.test(after) ? Number(after) : undefined;
-  const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
-  return new AdtallyError(response.status, isProblem ? Object(told) : {}, retryAfter);
+  const header = (name: string) => response.headers.get(name) ?? '';
+  const [after, place] = [header('retry-after'), header('location')];
+  const problem = header('content-type').startsWith('application/problem+json') ? Object(told) : {};
+  const moved = place && { detail: `HTTP status ${response.status}: redirects to ${place}` };
+  return new AdtallyError(response.status, moved || problem, /^\d+$/.test(after) ? Number(after) : undefined);
 }
 
 /** Of a body that is not packed, which fetch would have unpacked. */
