@@ -136,6 +136,17 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     expect(server.requests).toBe(1);
   });
 
+  test.each(does)('%s again at the time that a refusal names, by the clock of who refuses', async (does) => {
+    const times = { date: 'Sun, 01 Mar 2026 12:00:00 GMT', 'retry-after': 'Sun, 01 Mar 2026 12:00:01 GMT' };
+    const unclear = { ...times, 'retry-after': 'tomorrow' };
+    const well = ends(does === 'asks' ? row : JSON.stringify(received));
+    server.answers(refusesWith(503, '', times), refusesWith(503, '', unclear), well);
+    const { error, pauses } = await client({ does, tries: 3 });
+    expect([error, pauses.length]).toEqual(['none', 2]);
+    expect(pauses[0]).toBeGreaterThan(0.99);
+    expect(pauses[1]).toBeGreaterThan(0.7);
+  });
+
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {
     for (const url of ['nonsense', 'localhost:8080', 'ftp://127.0.0.1:1', 'http://a b']) {
       const { error, text, pauses } = await client({ does, url });

@@ -7,6 +7,7 @@ import json
 import random
 import time
 import zlib
+from email.utils import parsedate_to_datetime
 from typing import Iterator, Mapping, Optional
 from urllib.parse import urlsplit
 
@@ -106,11 +107,22 @@ def _refusal(response: http.client.HTTPResponse) -> AdtallyError:
         # A proxy may have written it, or cut it: its status counts nevertheless.
         told = None
     is_problem = (response.getheader("content-type") or "").startswith("application/problem+json")
-    after = response.getheader("retry-after") or ""
     problem = told if is_problem and isinstance(told, dict) else {}
     place = response.getheader("location")
     moved = {"detail": f"HTTP status {response.status}: redirects to {place}"} if place else None
-    return AdtallyError(response.status, moved or problem, float(after) if after.isdecimal() else None)
+    return AdtallyError(response.status, moved or problem, _retry_after(response))
+
+
+def _retry_after(response: http.client.HTTPResponse) -> Optional[float]:
+    after = response.getheader("retry-after") or ""
+    if after.isdecimal():
+        return float(after)
+    try:
+        # Of a time it is known how far it is from the clock that gave it.
+        given, now = (parsedate_to_datetime(time) for time in (after, response.getheader("date") or ""))
+        return max(0.0, (given - now).total_seconds())
+    except (TypeError, ValueError):
+        return None
 
 
 def is_passing(failure: Exception) -> bool:

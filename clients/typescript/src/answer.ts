@@ -118,9 +118,13 @@ async function refusalOf(response: Response): Promise<AdtallyError> {
   const told: unknown = await response.json().catch(() => undefined);
   const header = (name: string) => response.headers.get(name) ?? '';
   const [after, place] = [header('retry-after'), header('location')];
+  // Of a time it is known how far it is from the clock that gave it.
+  const seconds = /^\d+$/.test(after)
+    ? Number(after)
+    : (Date.parse(after) - Date.parse(header('date'))) / 1000;
   const problem = header('content-type').startsWith('application/problem+json') ? Object(told) : {};
   const moved = place && { detail: `HTTP status ${response.status}: redirects to ${place}` };
-  return new AdtallyError(response.status, moved || problem, /^\d+$/.test(after) ? Number(after) : undefined);
+  return new AdtallyError(response.status, moved || problem, seconds >= 0 ? seconds : undefined);
 }
 
 /** Of a body that is not packed, which fetch would have unpacked. */
