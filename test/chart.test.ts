@@ -39,7 +39,8 @@ test('Prometheus reaches receive, and callers of reports are not those who send 
       (text) => text.includes('kind: NetworkPolicy') && text.includes(`component: ${component}\n`),
     );
   expect(policyOf('service')).toMatch(
-    /port: http.*networkPolicy\.callers.*port: admin.*networkPolicy\.monitoring/s,
+    // A rule that lets in an empty list lets in everybody.
+    /port: http.*networkPolicy\.callers.*with \.Values\.networkPolicy\.monitoring.*port: admin/s,
   );
   expect(policyOf('receive')).toMatch(/port: http.*receive\.callers.*networkPolicy\.monitoring/s);
   expect(policyOf('receive')).not.toContain('networkPolicy.callers');
