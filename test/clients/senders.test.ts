@@ -23,6 +23,13 @@ interface Sending {
   readonly tries?: number;
 }
 
+const env = {
+  PATH: process.env.PATH,
+  PYTHONPATH: `${checkout}clients/python`,
+  PYTHONDONTWRITEBYTECODE: '1',
+  PYTHONUTF8: '1',
+};
+
 const clients = {
   typescript: async ({ url, token, events, key, from, tries = 8 }: Sending) => {
     const sender = new Sender({ url: `${url}/`, token, tries });
@@ -44,12 +51,6 @@ const clients = {
       'except AdtallyError as error:',
       '    print(json.dumps({"status": error.status, "code": error.code, "committed": error.committed, "records": error.records}))',
     ].join('\n');
-    const env = {
-      PATH: process.env.PATH,
-      PYTHONPATH: `${checkout}clients/python`,
-      PYTHONDONTWRITEBYTECODE: '1',
-      PYTHONUTF8: '1',
-    };
     // It reads what JSON.stringify has no word for.
     const given = JSON.stringify(sending).replaceAll(':null', ':NaN');
     const { stdout } = await promisify(execFile)('python3', ['-c', program, given], { env });
@@ -125,4 +126,24 @@ test.each(Object.entries(clients))('%s sends a body again when its answer is los
   server.answers(refuses(400, 'events_unreadable'));
   expect(await send({ url: server.url, token: 'adi_x', events: [event()] })).toMatchObject({ status: 400 });
   expect(server.requests).toBe(1);
+});
+
+test('python sends bytes of every kind, and nothing of a text or of one event', async () => {
+  server.answers(ends(JSON.stringify(received)));
+  const program = [
+    'import sys',
+    'from adtally import Sender',
+    'sender = Sender(sys.argv[1], "adi_x")',
+    'for body in (b"{}", bytearray(b"{}"), memoryview(b"{}")): sender.send(body)',
+    'for events in ("{}", {"impressions": 1}, ["{}"], [None]):',
+    '    try: sender.send(events)',
+    '    except TypeError as error: print(error)',
+  ].join('\n');
+  const { stdout } = await promisify(execFile)('python3', ['-c', program, server.url], { env });
+  expect(stdout.trim().split('\n')).toEqual(
+    ['str', 'str', 'str', 'NoneType'].map(
+      (type) => `an event is a dict, not ${type}: send a list of events, or bytes`,
+    ),
+  );
+  expect(server.requests).toBe(3);
 });

@@ -61,7 +61,7 @@ class Sender:
         `offset` on, and what of them came before is left out. Amounts are best given as str or int. Raises AdtallyError
         when the service refuses.
         """
-        body = events if isinstance(events, bytes) else b"".join(_line(event) for event in events)
+        body = bytes(events) if isinstance(events, (bytes, bytearray, memoryview)) else b"".join(_line(event) for event in events)
         headers = {"content-type": content_type, "accept": "application/json"}
         if key is not None:
             headers["idempotency-key"] = key
@@ -93,4 +93,7 @@ def _received(text: bytes) -> Received:
 
 
 def _line(event: Mapping[str, Any]) -> bytes:
+    # What a text or one event has would be records of their own, and rejected.
+    if not isinstance(event, Mapping):
+        raise TypeError(f"an event is a dict, not {type(event).__name__}: send a list of events, or bytes")
     return json.dumps(event, default=str, ensure_ascii=False).encode() + b"\n"
