@@ -191,10 +191,7 @@ export class Adtally {
     options: CallOptions = {},
   ): Promise<Changes> {
     const body = { changed_since: changedSince };
-    const asked = this.#post(`/v1/${family}/changes`, 'application/json', body, options);
-    const text = new TextDecoder().decode(await whole(asked));
-    if (!text.endsWith('}}')) throw new IncompleteAnswer('the answer has no end');
-    return JSON.parse(text).result;
+    return this.#whole(this.#post(`/v1/${family}/changes`, 'application/json', body, options));
   }
 
   async #whole<Result>(asked: AsyncIterable<Uint8Array>): Promise<Result> {
