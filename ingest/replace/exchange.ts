@@ -25,7 +25,7 @@ import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { markUnloaded } from '../ledger/load-records.ts';
 import { monthsOf } from '../load/chunk-months.ts';
-import { dismissRejects } from '../rejects/rejected-rows.ts';
+import { dismissRejects, forgetRejected } from '../rejects/rejected-rows.ts';
 import { relistDays } from './relist-days.ts';
 import { heldChunks, isHeldEvent, leavingEvents, monthsIn, type Target } from './target.ts';
 
@@ -78,6 +78,11 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
   });
   await relistDays(store, target, [...replaced, load.id], ranges);
   if (replaced.length > 0) await dismissRejects(store, replaced, load.id);
+  // Read with other flags, such as --round-money, a record that was rejected is an event.
+  await inRuns(
+    held.map(({ chunk }) => chunk.id),
+    (some) => forgetRejected(store, some),
+  );
   for (const { chunk } of held) await keepRejected(ledger, load, chunk.id);
   for (const { chunk, rows } of held) {
     const stored = await storedRows(store, chunk.id);

@@ -174,6 +174,21 @@ test('rejected rows of the old load go, and those of the new one are kept', asyn
   expect((await open(id)).filter(Boolean)).toHaveLength(0);
 });
 
+test('a rejected row that other flags make an event of waits for no correction any more; the others do', async () => {
+  const rows = events(10).map((line, n) => ({
+    ...line,
+    ...(n < 2 && { spend: '0.1234567' }),
+    quantity: n % 9,
+  }));
+  const path = await file('money.ndjson', ndjson(rows));
+  const [id] = JSON.parse((await replace(path)).stdout).loads;
+  const again = await replace('--round-money', '--replaces', id, path);
+  expect(again.code).toBe(4);
+  expect(await sound()).toEqual([8, '0.823457']);
+  const { stdout } = await run(['rejects', JSON.parse(again.stdout).loads[0], '--csv']);
+  expect(stdout.trimEnd().split('\n').slice(1)).toHaveLength(2);
+});
+
 test('what cannot be replaced is refused, and nothing is changed', async () => {
   const old = await file('old.ndjson', ndjson(events(20)));
   // On a machine whose clock is ahead: its id is larger than that of the replacement.
