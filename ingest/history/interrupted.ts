@@ -12,12 +12,12 @@ export interface InterruptedUnload {
 
 /**
  * Loads whose `unload` ended before it was done: nobody wants their files loaded again. A load whose chunks another has
- * loaded since is not among them.
+ * loaded since is not among them, nor one whose `unload` was refused or has taken nothing out.
  */
 export async function interruptedUnloads(store: Store): Promise<InterruptedUnload[]> {
-  const interrupted = await select<{ load: string }>(
+  const interrupted = await select<{ id: string; load: string }>(
     store,
-    `SELECT DISTINCT substring(l.file, length({unload:String}) + 1) AS load FROM loads AS l FINAL
+    `SELECT load_id AS id, substring(l.file, length({unload:String}) + 1) AS load FROM loads AS l FINAL
      WHERE l.state IN ('running', 'failed') AND kind = 'rebuild' AND startsWith(l.file, {unload:String})
        AND ${stateColumn} IN ('dead', 'failed')`,
     { unload: unloadOf('') },
@@ -29,8 +29,9 @@ export async function interruptedUnloads(store: Store): Promise<InterruptedUnloa
     store,
     `SELECT load_id AS load, toFloat64(uniqExact(chunk)) AS chunks FROM load_chunks
      WHERE ${claimed} AND (head, chunk) IN (${chunksInDoubt(claimed)})
-     GROUP BY load ORDER BY load`,
-    { loads: interrupted.map(({ load }) => load) },
+     GROUP BY load HAVING countIf(chunk IN (SELECT chunk FROM withdrawn_chunks WHERE load_id IN {unloads:Array(String)})) > 0
+     ORDER BY load`,
+    { loads: interrupted.map(({ load }) => load), unloads: interrupted.map(({ id }) => id) },
   );
 }
 

@@ -185,6 +185,25 @@ test('a load whose rejected rows were replayed is taken back or replaced after i
   expect(await sound()).toEqual([20, '2']);
 });
 
+test('an unload that was refused was not interrupted: what is to be done with its load is to load the file again', async () => {
+  const path = await file('killed.ndjson', withRejects(events(40)));
+  const killed = { input: new LocalFile(path), chunkBytes: 2_000, now: () => new Date() };
+  await expect(loadEvents({ store: failingAfter(db.store, 2), ...killed })).rejects.toThrow('killed');
+  const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'events'";
+  const [{ id } = { id: '' }] = await select<{ id: string }>(db.store, query);
+  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll(
+    '"quantity":"0"',
+    '"quantity":"1"',
+  );
+  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
+  expect((await run(['unload', id])).stderr).toContain('Take that load back first');
+  const told = [(await run(['verify'])).stderr, (await run(['status', '--next'])).stdout];
+  for (const text of told) expect(text).not.toContain('unload was interrupted');
+  expect(told[1]).toContain(`load ${path} again: it failed once`);
+  expect((await run(['ingest', 'events', path])).code).toBe(4);
+  expect((await run(['verify'])).code).toBe(0);
+});
+
 test.each([
   ['nowhere', /there is no load nowhere/],
   ['a rebuild', /is no load of events/],
