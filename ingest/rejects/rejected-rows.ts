@@ -85,21 +85,24 @@ export async function reopenRejects(store: Store, replayId: string): Promise<voi
 }
 
 /**
- * Lets go of the open rejected rows of some loads, but for those that are being replayed. Returns how many there were.
+ * Lets go of open rejected rows, but for those that are being replayed. Returns how many there were.
  * Their new version follows right upon the old one, so that a replay which begins at the same time wins.
- * @param except a load whose chunks keep theirs
+ * @param of condition on `rejected_rows AS r`, with its parameters
  */
-export async function dismissRejects(store: Store, loads: readonly string[], except = ''): Promise<number> {
-  const open = `${ofLoads} AND ${openRejects} AND replay_id = ''
-    AND r.chunk NOT IN (SELECT chunk FROM load_chunks WHERE load_id = {except:String})`;
+export async function dismissRejects(
+  store: Store,
+  of: string,
+  params: Readonly<Record<string, unknown>>,
+): Promise<number> {
+  const open = `${of} AND ${openRejects} AND replay_id = ''`;
   const counted = `SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
-  const row = await selectOne<{ open: number }>(store, counted, { loads, except });
+  const row = await selectOne<{ open: number }>(store, counted, params);
   if (row.open === 0) return 0;
   await store.command({
     query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, dismissed_at, version)
             SELECT r.chunk, r.line, r.load_id, r.file, r.faults, r.raw, r.fields, now64(3), r.version + INTERVAL 1 MICROSECOND
             FROM rejected_rows AS r FINAL WHERE ${open}`,
-    query_params: { loads, except },
+    query_params: params,
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   return row.open;

@@ -77,7 +77,8 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
     beforeExchange: () => load.assertTurnHeld(),
   });
   await relistDays(store, target, [...replaced, load.id], ranges);
-  if (replaced.length > 0) await dismissRejects(store, replaced, load.id);
+  const { sql, params } = chunksOf(replaced);
+  await dismissRejects(store, `r.chunk IN ${sql}`, params);
   // Read with other flags, such as --round-money, a record that was rejected is an event.
   await inRuns(
     held.map(({ chunk }) => chunk.id),

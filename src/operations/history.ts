@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { requireLoad, writeLoad, writeLoads, writeRejects } from '../../ingest/history/load-history.ts';
 import { previewUnload, unload as takeBack, type Unloaded } from '../../ingest/history/unload.ts';
 import { withoutHints } from '../../ingest/input/option-hint.ts';
-import { describeRejected, dismissRejects } from '../../ingest/rejects/rejected-rows.ts';
+import { describeRejected, dismissRejects, ofLoads } from '../../ingest/rejects/rejected-rows.ts';
 import { replay as replayRows } from '../../ingest/replay/replay.ts';
 import { writeAudit } from './audit.ts';
 import { type Context, type FileOperation, type Operation, Rows } from './operation.ts';
@@ -52,14 +52,14 @@ export const showLoad: Operation<typeof shown, Rows> = {
   },
 };
 
-const ofLoads = (atLeast: number) =>
+const idsOfLoads = (atLeast: number) =>
   z
     .array(load(), 'must be a list of ids')
     .min(atLeast, 'names no load')
     .max(1000, 'must have at most 1000 ids');
 
 const rejected = z.strictObject({
-  load: ofLoads(0).default([]).describe('only those of these loads'),
+  load: idsOfLoads(0).default([]).describe('only those of these loads'),
   format: format(['ndjson', 'csv', 'table']),
 });
 
@@ -75,7 +75,7 @@ export const rejects: Operation<typeof rejected, Rows> = {
   },
 };
 
-const dismissed = z.strictObject({ load: ofLoads(1).describe('those of these loads') });
+const dismissed = z.strictObject({ load: idsOfLoads(1).describe('those of these loads') });
 const dismissedRows = z.strictObject({ dismissed: z.int().describe('How many rejected rows.') });
 
 export const dismiss: Operation<typeof dismissed, z.infer<typeof dismissedRows>> = {
@@ -86,7 +86,7 @@ export const dismiss: Operation<typeof dismissed, z.infer<typeof dismissedRows>>
   changes: 'something',
   async run({ store }, { load: loads }) {
     for (const each of loads) await requireLoad(store, each);
-    return { dismissed: await dismissRejects(store, loads) };
+    return { dismissed: await dismissRejects(store, ofLoads, { loads }) };
   },
 };
 

@@ -189,6 +189,19 @@ test('a rejected row that other flags make an event of waits for no correction a
   expect(stdout.trimEnd().split('\n').slice(1)).toHaveLength(2);
 });
 
+test('rejected rows of what another load has ended stay open when the one that was killed is replaced', async () => {
+  const path = await file('killed.ndjson', withRejects(events(20)));
+  const input = { input: new LocalFile(path), chunkBytes: 2_000, now: () => new Date() };
+  const store = failingAt(db.store, /INSERT INTO load_chunks .*\sloaded_at/s, 'before');
+  await expect(loadEvents({ store, ...input })).rejects.toThrow('killed');
+  const query = "SELECT load_id AS id FROM loads FINAL WHERE kind = 'events' AND state = 'failed'";
+  const [{ id } = { id: '' }] = await select<{ id: string }>(db.store, query);
+  const { loadId: other = '' } = await loadEvents({ store: db.store, ...input });
+  await replace('--replaces', id, await file('new.ndjson', ndjson(events(5))));
+  expect(await sound()).toEqual([21, '2.1']);
+  expect((await run(['rejects', other, '--json'])).stdout.trimEnd().split('\n')).toHaveLength(4);
+});
+
 test('what cannot be replaced is refused, and nothing is changed', async () => {
   const old = await file('old.ndjson', ndjson(events(20)));
   // On a machine whose clock is ahead: its id is larger than that of the replacement.
