@@ -30,8 +30,8 @@ export async function alreadyLoaded(
   options: EventLoadOptions,
   unreadable: (error: InputError) => void = () => {},
 ): Promise<KnownFile> {
-  const { store, input, signal } = options;
-  const ledger = openLedger(store, options);
+  const { input, signal } = options;
+  const ledger = openLedger(options.store, options);
   const counts = noCounts();
   const places: ChunkPlace[] = [];
   let opened: OpenInput | undefined;
@@ -61,7 +61,7 @@ export async function alreadyLoaded(
     }
     if (places.length === 0) return isNew();
     const ids = places.map(({ id }) => id);
-    const openRejects = await countOpenRejects(store, ids);
+    const openRejects = await countOpenRejects(ledger, ids);
     options.onProgress?.(counts);
     return { begins: opened.begins, loaded: { ...counts, openRejects, places } };
   } catch (error) {

@@ -223,11 +223,12 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     // At the same time: the load that drops a batch for all its members does not end later than they do.
     const [finished] = await Promise.allSettled([load?.finish(), letGo()]);
     if (finished.status === 'rejected') throw finished.reason;
-    const openRejects = load && ids.length > 0 ? await countOpenRejects(store, ids) : counts.rejectedRows;
+    const openRejects = load && ids.length > 0 ? await countOpenRejects(ledger, ids) : counts.rejectedRows;
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
     const mayBeDays = sentFirst.length > 0 && !odd.hasTimes;
     const times = { ...judge, file, ...(load && { chunks: sentFirst }) };
-    const midnights = mayBeDays ? await describeMidnights(store, times) : undefined;
+    const look = () => describeMidnights(store, times);
+    const midnights = mayBeDays ? await retrying(look, ledger.retries) : undefined;
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
     return {
       ...counts,

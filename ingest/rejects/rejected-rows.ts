@@ -4,6 +4,7 @@ import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { describePlace } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
 import { deleteChunks } from '../ledger/delete-chunks.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {
@@ -42,8 +43,13 @@ export function describeRejected(
 }
 
 /** How many rejected rows of some chunks are open. */
-export async function countOpenRejects(store: Store, chunks: readonly string[]): Promise<number> {
-  const counts = await Promise.all(chunks.map((chunk) => retrying(() => openRejectsOf(store, chunk))));
+export async function countOpenRejects(
+  { store, retries }: Ledger,
+  chunks: readonly string[],
+): Promise<number> {
+  const counts = await Promise.all(
+    chunks.map((chunk) => retrying(() => openRejectsOf(store, chunk), retries)),
+  );
   return counts.reduce((sum, open) => sum + open, 0);
 }
 

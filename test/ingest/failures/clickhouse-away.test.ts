@@ -33,12 +33,14 @@ async function loadAtClosedGate(statement: RegExp, dedupe: boolean, isLoaded = f
   const held = heldAt(store, statement);
   const stop = new AbortController();
   const onRetry = vi.fn();
-  const options = { input: new LocalFile(file), dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
+  const input = new LocalFile(file);
+  const timezone = 'Asia/Tokyo';
+  const options = { input, timezone, dedupe, chunkBytes: 1 << 20, now: () => new Date(), onRetry };
   if (isLoaded) await loadEvents({ ...options, store: db.store });
   const own = { ...options, store: held.store, signal: stop.signal };
-  const load = (
-    isLoaded ? loadFiles([options.input], { ...own, readingOf: plainReading }) : loadEvents(own)
-  ).catch((error: unknown) => error);
+  const load = (isLoaded ? loadFiles([input], { ...own, readingOf: plainReading }) : loadEvents(own)).catch(
+    (error: unknown) => error,
+  );
   await held.reached;
   way.close();
   held.release();
@@ -47,12 +49,14 @@ async function loadAtClosedGate(statement: RegExp, dedupe: boolean, isLoaded = f
 
 const statements: [string, RegExp, boolean, boolean?][] = [
   ['looks whether the file has failed', /SELECT file AS name FROM loads/, false, true],
+  ['counts open rejected rows', /AS open FROM rejected_rows/, false, true],
   ['looks up chunks', /AS content\s+FROM load_chunks AS c WHERE head IN .* GROUP BY head, chunk/, false],
   ['claims a chunk', /INTO load_chunks/, false],
   ['sends events', /INSERT INTO incoming /, false],
   ['sends events with --dedupe', /INSERT INTO incoming_staging/, true],
   ['counts what it sent', /FROM rejected_rows WHERE chunk IN .* GROUP BY chunk/, false],
   ['marks a chunk as loaded', /INTO load_chunks [^)]*, loaded_at\)/, false],
+  ['looks whether all times are midnight', /FROM events AS e\s.*formatDateTime/s, false],
 ];
 
 test.each(statements)(
