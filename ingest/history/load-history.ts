@@ -40,7 +40,7 @@ export function writeLoads(
     out,
     `SELECT l.load_id AS load, toString(l.kind) AS kind, ${stateColumn} AS state, file, rows, repeated_rows, rejected_rows,
             duplicate_rows, left_out_rows, bytes, chunks, toString(started_at) AS started,
-            round(if(l.finished_at > 0, l.finished_at, now64(3)) - l.started_at, 3) AS seconds,
+            round(if(l.finished_at > 0, l.finished_at, l.version) - l.started_at, 3) AS seconds,
             concat(user, '@', splitByChar('/', host)[1], ':', toString(pid)) AS by, first_day, last_day, days, error
      FROM (SELECT * FROM loads FINAL WHERE ${listed}) AS l LEFT JOIN (${days}) AS d ON d.load_id = l.load_id
      ORDER BY l.load_id DESC LIMIT {max:UInt32}`,

@@ -132,4 +132,11 @@ test('a load that waits for input for ever is under way for ever longer; killed,
     .poll(() => failing(), { timeout: 40_000, interval: 500 })
     .toMatchObject({ load, file, times: 1, error: '' });
   expect(await longestLoad(db.store)).toMatchObject({ seconds: 0 });
+  const ran = async () => {
+    const all = JSON.parse((await loader.run(['loads', '--json'])).stdout);
+    return all.find((each: { load: string }) => each.load === load);
+  };
+  const { state, seconds } = await ran();
+  expect(state).toBe('dead');
+  expect(await ran()).toMatchObject({ seconds });
 });
