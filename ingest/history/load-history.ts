@@ -51,15 +51,14 @@ export function writeLoads(
 
 const ofLoad = 'chunk IN own AND day IN touched';
 
-/** Writes all fields of one load. @throws when no load has that id */
-export async function writeLoad(
+/** Writes all fields of one load. */
+export function writeLoad(
   store: Store,
   out: NodeJS.WritableStream,
   load: string,
   json: boolean,
 ): Promise<void> {
-  await requireLoad(store, load);
-  await writeList(
+  return writeList(
     store,
     out,
     `WITH
