@@ -61,10 +61,17 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   test('a file of bad rows only is exit code 4 and loads nothing', async () => {
-    const { code, stdout } = await ingest(await write(wrongs.map(([wrong]) => line(wrong))));
+    const path = await write(wrongs.map(([wrong]) => line(wrong)));
+    const { code, stdout } = await ingest(path);
     expect(code).toBe(4);
     expect(JSON.parse(stdout)).toMatchObject({ rows: 0, rejected_rows: 10 });
     expect(await counted()).toBe(0);
+    const good = await file('good.ndjson', await writers.ndjson([line()]));
+    for (const files of [[path], [path, good]])
+      expect(await ingest(...files)).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining('10 rows rejected before wait for a correction'),
+      });
   });
 
   test.each(limits[kind]?.less ?? [])(
