@@ -1,7 +1,7 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { changeChunks, deleteChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks } from '../ledger/delete-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { forgetRejected } from '../rejects/rejected-rows.ts';
@@ -35,7 +35,7 @@ export async function forgetPast(store: Store, chunks: readonly string[]): Promi
 /** Deletes the events and the open rejected rows of chunks that have arrived. */
 export async function withdrawChunks(store: Store, chunks: readonly string[]): Promise<void> {
   await stopSending(store, chunks);
-  for (const table of ['events', 'chunk_days']) await deleteChunks(store, table, { chunks });
+  for (const table of ['events', 'chunk_days']) await changeChunks(store, table, 'DELETE', { chunks });
   await forgetRejected(store, chunks);
 }
 

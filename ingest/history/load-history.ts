@@ -6,6 +6,7 @@ import { select } from '../../clickhouse/client.ts';
 import { eventIn, fileOrder, lineIn } from '../event/record-place.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
+import type { LoadRecord } from '../ledger/load-records.ts';
 import { ofLoads, openRejects } from '../rejects/rejected-rows.ts';
 
 /** The format of a list; ClickHouse writes it, whatever its length. */
@@ -110,10 +111,22 @@ export function writeRejects(
   );
 }
 
+/** What is recorded of a load. */
+export interface LoadState extends Pick<LoadRecord, 'id' | 'kind'> {
+  readonly state: LoadRecord['state'] | 'dead' | 'unloaded';
+  readonly replayId: string;
+}
+
 /** @throws when no load has that id */
-export async function requireLoad(store: Store, load: string): Promise<void> {
-  const [found] = await select(store, 'SELECT 1 FROM loads WHERE load_id = {load:String} LIMIT 1', { load });
-  if (!found) throw new LoadRefused(`there is no load ${load}; adtally loads lists them`);
+export async function requireLoad(store: Store, id: string): Promise<LoadState> {
+  const [found] = await select<LoadState>(
+    store,
+    `SELECT load_id AS id, toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
+     FROM loads AS l FINAL WHERE load_id = {id:String}`,
+    { id },
+  );
+  if (!found) throw new LoadRefused(`there is no load ${id}; adtally loads lists them`);
+  return found;
 }
 
 /** Writes what a statement gives as a list. */

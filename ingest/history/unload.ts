@@ -6,15 +6,15 @@ import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
-import { deleteChunks, inRuns } from '../ledger/delete-chunks.ts';
+import { changeChunks, inRuns } from '../ledger/delete-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import type { Load, WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
-import { stateColumn } from '../ledger/load-heartbeat.ts';
-import { type LoadRecord, markUnloaded, unloadOf } from '../ledger/load-records.ts';
+import { markUnloaded, unloadOf } from '../ledger/load-records.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { inTurn } from './in-turn.ts';
+import { type LoadState, requireLoad } from './load-history.ts';
 import { keepPastEvents } from './past-events.ts';
 import { loadsReplacedBy, replacementOfDays } from './replacements.ts';
 import { requireNotReplayed } from './replayed-rows.ts';
@@ -41,11 +41,6 @@ export interface Unloaded {
 interface LeftOut {
   readonly load: string;
   readonly events: number;
-}
-
-interface LoadState extends Pick<LoadRecord, 'id' | 'kind'> {
-  readonly state: 'running' | 'dead' | 'failed' | 'loaded' | 'unloaded';
-  readonly replayId: string;
 }
 
 const nothing: Unloaded = {
@@ -186,7 +181,7 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
     // The replacement had dismissed them: with its file they come as new ones.
     const replaced = await idsOf(store, chunksOf(found.replaced));
     await inRuns(replaced, (some) =>
-      deleteChunks(store, 'rejected_rows', { chunks: some, condition: "replay_id = ''" }),
+      changeChunks(store, 'rejected_rows', 'DELETE', { chunks: some, condition: "replay_id = ''" }),
     );
     await rebuildRollups(store, catalog, months, {
       allowUnsettledChunks: true,
@@ -226,13 +221,7 @@ async function loadsOfReplay(store: Store, replayId: string): Promise<string[]> 
 }
 
 async function requireUnloadable(store: Store, id: string): Promise<LoadState> {
-  const [found] = await select<LoadState>(
-    store,
-    `SELECT load_id AS id, toString(kind) AS kind, ${stateColumn} AS state, replay_id AS replayId
-     FROM loads AS l FINAL WHERE load_id = {id:String}`,
-    { id },
-  );
-  if (!found) throw new LoadRefused(`there is no load ${id}; adtally loads lists them`);
+  const found = await requireLoad(store, id);
   if (found.kind === 'rebuild')
     throw new LoadRefused(`${id} is no load of events: there is nothing to take back`);
   return found;

@@ -25,11 +25,6 @@ interface RowsOfChunks {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** Deletes rows of chunks on all shards. @throws when they are still there after many deletions */
-export async function deleteChunks(store: Store, table: string, rows: RowsOfChunks): Promise<void> {
-  await changeChunks(store, table, 'DELETE', rows);
-}
-
 /**
  * Changes rows of chunks on all shards by a mutation, after which none of them meets the condition any more. When
  * several mutations start at once on a table, ClickHouse may report one as done without applying it, so each is

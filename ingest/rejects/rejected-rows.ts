@@ -3,7 +3,7 @@ import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { describePlace } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { deleteChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks } from '../ledger/delete-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /** A rule that a record breaks. */
@@ -43,13 +43,8 @@ export function describeRejected(
 }
 
 /** How many rejected rows of some chunks are open. */
-export async function countOpenRejects(
-  { store, retries }: Ledger,
-  chunks: readonly string[],
-): Promise<number> {
-  const counts = await Promise.all(
-    chunks.map((chunk) => retrying(() => openRejectsOf(store, chunk), retries)),
-  );
+export async function countOpenRejects({ store, retries }: Ledger, ids: readonly string[]): Promise<number> {
+  const counts = await Promise.all(ids.map((id) => retrying(() => openRejectsOf(store, id), retries)));
   return counts.reduce((sum, open) => sum + open, 0);
 }
 
@@ -67,7 +62,7 @@ export const dismissedRejects = "(replay_id = '' AND dismissed_at != 0)";
 /** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
 export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {
   const condition = "replay_id = '' AND dismissed_at = 0";
-  await deleteChunks(store, 'rejected_rows', { chunks, condition });
+  await changeChunks(store, 'rejected_rows', 'DELETE', { chunks, condition });
 }
 
 /** What is told of a rejected row that is open again with its corrected fields. */
@@ -87,7 +82,7 @@ export async function reopenRejects(store: Store, replayId: string): Promise<voi
     clickhouse_settings: { wait_end_of_query: 1 },
   });
   // Older versions must not come back when an open one is deleted.
-  await deleteChunks(store, 'rejected_rows', { chunks, condition, params });
+  await changeChunks(store, 'rejected_rows', 'DELETE', { chunks, condition, params });
 }
 
 /**

@@ -79,11 +79,6 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
   await relistDays(store, target, [...replaced, load.id], ranges);
   const { sql, params } = chunksOf(replaced);
   await dismissRejects(store, `r.chunk IN ${sql}`, params);
-  // Read with other flags, such as --round-money, a record that was rejected is an event.
-  await inRuns(
-    held.map(({ chunk }) => chunk.id),
-    (some) => forgetRejected(store, some),
-  );
   for (const { chunk } of held) await keepRejected(ledger, load, chunk.id);
   for (const { chunk, rows } of held) {
     const stored = await storedRows(store, chunk.id);
@@ -121,6 +116,8 @@ async function claim(ledger: Ledger, load: Load, { held, replaced }: Replacement
   await inRuns(ids, async (chunks) => {
     await forgetLoaded(store, chunks);
     await stopSending(store, chunks);
+    // Read with other flags, such as --round-money, a record that was rejected is an event.
+    await forgetRejected(store, chunks);
   });
   return retrying(() => storeTime(store), ledger.retries);
 }

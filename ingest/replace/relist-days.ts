@@ -2,7 +2,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { fillSettings } from '../../clickhouse/consistency/replace-months.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { chunksOf } from '../history/unload.ts';
-import { changeChunks, deleteChunks, inRuns } from '../ledger/delete-chunks.ts';
+import { changeChunks, inRuns } from '../ledger/delete-chunks.ts';
 import type { Target } from './target.ts';
 
 const inReach = 'day BETWEEN {from:Date} AND {to:Date}';
@@ -40,7 +40,7 @@ export async function relistDays(
   const differ = differing.map(({ chunk }) => chunk);
   await inRuns(differ, async (chunks) => {
     await recount(store, chunks, reach);
-    await deleteChunks(store, 'chunk_days', { chunks, condition: inReach, params: { ...reach } });
+    await changeChunks(store, 'chunk_days', 'DELETE', { chunks, condition: inReach, params: { ...reach } });
     await store.command({
       query: `INSERT INTO chunk_days (chunk, day, events, loaded_at)
         SELECT toString(chunk) AS chunk, day, count(), max(e.loaded_at) FROM events AS e

@@ -58,7 +58,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
     const results = await options.stage();
     if (results.every(({ rows, rejectedRows, leftOutRows }) => rows + rejectedRows + leftOutRows === 0))
       return { results };
-    throw new ReplacedBefore(earlier);
+    throw replacedBefore(earlier);
   }
   if (dryRun) {
     const holder = `dry-run-${randomBytes(6).toString('hex')}`;
@@ -72,7 +72,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
   const load = await Load.begin(store, { kind: 'replacement', file }, now(), options);
   try {
     const meanwhile = await requireReplaceable(store, target);
-    if (meanwhile !== undefined) throw new ReplacedBefore(meanwhile);
+    if (meanwhile !== undefined) throw replacedBefore(meanwhile);
     const replaced = await replacedLoads(store, target, load.id);
     const results = await stageFor(options, load.id, replaced);
     await requireSettled(store, target, replaced, load.id);
@@ -96,11 +96,8 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
   }
 }
 
-class ReplacedBefore extends Error {
-  constructor(by: string) {
-    super(`it was replaced before, by load ${by}: to replace that one give --replaces ${by}`);
-  }
-}
+const replacedBefore = (by: string): Error =>
+  new Error(`it was replaced before, by load ${by}: to replace that one give --replaces ${by}`);
 
 /** Holds all files back, and looks whether they may take the place of the target. */
 async function stageFor(

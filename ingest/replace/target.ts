@@ -2,6 +2,7 @@ import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
+import { requireLoad } from '../history/load-history.ts';
 import type { Leaving } from '../history/past-events.ts';
 import { replacementOf } from '../history/replacements.ts';
 import { chunksOf } from '../history/unload.ts';
@@ -39,10 +40,8 @@ export async function replacedLoads(store: Store, target: Target, own = ''): Pro
 export async function requireReplaceable(store: Store, target: Target): Promise<string | undefined> {
   if (!('load' in target)) return undefined;
   const { load } = target;
-  const query = 'SELECT toString(kind) AS kind FROM loads FINAL WHERE load_id = {load:String}';
-  const [found] = await select<{ kind: string }>(store, query, { load });
-  if (!found) throw new Error(`there is no load ${load}; adtally loads lists them`);
-  if (found.kind !== 'events' && found.kind !== 'replacement')
+  const { kind } = await requireLoad(store, load);
+  if (kind !== 'events' && kind !== 'replacement')
     throw new Error(`${load} is no load of files: it cannot be replaced`);
   return replacementOf(store, load);
 }

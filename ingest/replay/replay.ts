@@ -54,14 +54,8 @@ export async function replay(
     const description = { kind: 'replay', file: replayOf(load), lock: 'replay', dedupe } as const;
     const turn = await Load.begin(store, description, now(), options);
     try {
-      const { roundMoney = false } = options;
-      const result = await replayOnce(
-        store,
-        load,
-        corrections,
-        { turn, dedupe, roundMoney, unfinished },
-        now,
-      );
+      const how = { turn, dedupe, roundMoney: options.roundMoney ?? false, unfinished };
+      const result = await replayOnce(store, load, corrections, how, now);
       if (result) return result;
     } catch (error) {
       await turn.fail(error);
@@ -162,11 +156,8 @@ async function replayOnce(
     ).map((row) => [placeOf(row), row]),
   );
   const candidates = corrections.filter((row) => open.has(placeOf(row)));
-  const faults = await faultsOfRows(
-    store,
-    candidates.map(({ fields }) => fields),
-    { requireEventId: dedupe, roundMoney },
-  );
+  const rows = candidates.map(({ fields }) => fields);
+  const faults = await faultsOfRows(store, rows, { requireEventId: dedupe, roundMoney });
   for (const [n, row] of candidates.entries()) {
     const rejected = open.get(placeOf(row));
     if (!rejected) continue;
