@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import type { ReadableStream } from 'node:stream/web';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import { familyOf } from '../../catalog/breakdowns.ts';
@@ -30,11 +28,11 @@ export interface Summary {
   readonly tag: string | null;
 }
 
-/** The rows of a report as a file, which arrives while it is read. */
+/** The rows of a report as a file. */
 export interface ReportFile {
   readonly name: string;
   readonly type: string;
-  readonly content: Readable;
+  readonly content: Buffer;
 }
 
 export interface Asked {
@@ -109,20 +107,14 @@ export class ReportService {
       const summary = await this.summary(asked, signal);
       if (Number(summary.rowCount) > mostRowsOfFile) return { summary };
       const answer = await this.#ask(this.#fileLink(asked), signal);
-      if (!answer.body) throw new Error('the service of reports answered without a file');
-      const content = Readable.fromWeb(answer.body as ReadableStream<Uint8Array>);
-      // It may break off before it is read; whoever reads it is told.
-      content.on('error', () => {});
+      // Whole before a mail server is asked: that may be slow, and the service breaks off what is read slowly.
+      const content = Buffer.from(await answer.arrayBuffer());
       const [, name = `report.${asked.schedule.attach}`] =
         /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? [];
       const type = answer.headers.get('content-type') ?? 'application/octet-stream';
       await delay(this.#trustMs);
-      const now = await this.#ask(this.#topLink(asked), signal, 'HEAD').catch((error: unknown) => {
-        content.destroy();
-        throw error;
-      });
+      const now = await this.#ask(this.#topLink(asked), signal, 'HEAD');
       if (now.headers.get('etag') === summary.tag) return { summary, file: { name, type, content } };
-      content.destroy();
     }
     throw new Error('the report changed each time it was read');
   }

@@ -184,22 +184,18 @@ export class Sender {
       // Alike for all attempts: mail programs show one of two mails with one id.
       const key = JSON.stringify([schedule.id, due.day, recipient]);
       const id = createHash('sha256').update(key).digest('hex').slice(0, 32);
-      try {
-        await this.#transport(passage).sendMail({
-          from,
-          to: { name: '', address: recipient },
-          ...message,
-          messageId: `<${id}@${new URL(publicUrl).hostname}>`,
-          headers: {
-            'List-Unsubscribe': `<${unsubscribe}>`,
-            'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-            'Auto-Submitted': 'auto-generated',
-          },
-          attachments: file ? [{ filename: file.name, contentType: file.type, content: file.content }] : [],
-        });
-      } finally {
-        file?.content.destroy();
-      }
+      await this.#transport(passage).sendMail({
+        from,
+        to: { name: '', address: recipient },
+        ...message,
+        messageId: `<${id}@${new URL(publicUrl).hostname}>`,
+        headers: {
+          'List-Unsubscribe': `<${unsubscribe}>`,
+          'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+          'Auto-Submitted': 'auto-generated',
+        },
+        attachments: file ? [{ filename: file.name, contentType: file.type, content: file.content }] : [],
+      });
       return { state: 'sent' };
     } catch (error) {
       return {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer, type Server, Socket } from 'node:net';
 import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -329,6 +329,25 @@ test('a file that breaks off makes no mail, and is asked for again', async () =>
   expect(mailServer.mails).toHaveLength(1);
   const sheet = await readers.xlsx(mailServer.mails[0]?.attachments[0]?.content ?? Buffer.of());
   expect(sheet.columns).toContain('spent');
+});
+
+test('a mail server that is slow to greet gets the whole file, which the service does not keep for it', async () => {
+  await scheduled();
+  const file = Buffer.alloc(16 << 20, 'a');
+  let left = () => {};
+  const serviceUrl = await meddling(async (answer) => {
+    left = () => void answer.destroy();
+    answer.writeHead(200, { 'content-length': file.length }).end(file);
+  });
+  const slow = createTcpServer((socket) => {
+    left();
+    socket.pipe(connect(Number(new URL(mailServer.url).port), '127.0.0.1')).pipe(socket);
+  });
+  proxies.push(slow);
+  await once(slow.listen(0, '127.0.0.1'), 'listening');
+  const smtpUrl = `smtp://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  expect(await look(at6, { serviceUrl, smtpUrl })).toBe(0);
+  expect(mailServer.mails[0]?.attachments[0]?.content.length).toBe(file.length);
 });
 
 test('a mail that was sent is said to be sent, and not tried again, where that cannot be noted', async () => {
