@@ -5,15 +5,17 @@ export const mailVariables = {
   SMTP_URL: z
     .url({
       protocol: /^smtps?$/,
+      hostname: /./,
       error: 'is not the address of a mail server, such as smtps://USER:PASSWORD@smtp.example.com',
     })
     .optional(),
   MAIL_FROM: z
     .string()
     .regex(
-      /^([^<>\r\n]+<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
+      /^([^<>\r\n]+<[^\s<>@,;:()"]+@[^\s<>@,;:()"]+>|[^\s<>@,;:()"]+@[^\s<>@,;:()"]+)$/,
       'is not an address of mail, such as Reports <reports@example.com>',
     )
+    .transform(mailbox)
     .optional(),
   ACCOUNT_MAILS: z.enum(['on', 'off'], 'is neither on nor off').default('off'),
   SERVICE_URL: z
@@ -21,6 +23,13 @@ export const mailVariables = {
       protocol: /^https?$/,
       error: 'is not the address of a service of reports, such as http://adtally:8080',
     })
+    .refine((text) => !/[?#]/.test(text), 'has more than an address: links to reports are put behind it')
     .transform((text) => text.replace(/\/$/, ''))
     .optional(),
 };
+
+/** Apart, because a name may have what means something in an address: `Reports: Acme (EU)`. */
+function mailbox(text: string): { readonly name: string; readonly address: string } {
+  const [, name = '', address = text] = /^(.*)<(.*)>$/.exec(text) ?? [];
+  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
+}

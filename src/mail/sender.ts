@@ -29,7 +29,7 @@ export interface SenderOptions {
   readonly timezone: string;
   readonly smtpUrl: string;
   /** Of the sender. */
-  readonly from: string;
+  readonly from: { readonly name: string; readonly address: string };
   /** Where recipients reach the service of reports. */
   readonly publicUrl: string;
   readonly now: () => Date;

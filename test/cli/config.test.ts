@@ -51,6 +51,23 @@ test.each([
   ['PORT', '70000', 'is not a port: a whole number from 0 to 65535'],
   ['PORT', '80.5', 'is not a port: a whole number from 0 to 65535'],
   ['PORT', ' 80', 'is not a port: a whole number from 0 to 65535'],
+  [
+    'SMTP_URL',
+    'smtp://',
+    'is not the address of a mail server, such as smtps://USER:PASSWORD@smtp.example.com',
+  ],
+  [
+    'SMTP_URL',
+    'smtp:localhost',
+    'is not the address of a mail server, such as smtps://USER:PASSWORD@smtp.example.com',
+  ],
+  [
+    'MAIL_FROM',
+    'a@example.com,b@example.com',
+    'is not an address of mail, such as Reports <reports@example.com>',
+  ],
+  ['MAIL_FROM', 'mailto:a@example.com', 'is not an address of mail, such as Reports <reports@example.com>'],
+  ['SERVICE_URL', 'http://a/?b', 'has more than an address: links to reports are put behind it'],
   ['REPORT_TIMEZONE', 'Mars', 'is not an IANA time zone, such as Europe/Vienna or UTC'],
   ['RATE_LIMIT_REQUESTS', '0', 'is not a count: a whole number, 1 or more'],
   [

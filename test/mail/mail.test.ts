@@ -86,7 +86,7 @@ test('the mail says what the API answers, digit for digit, with all rows as a wo
   expect(mail.text).toContain(shown[0]?.[0]);
 
   expect(mail.subject).toBe('Campaigns by device, 1 Mar 2026');
-  expect(mail.from?.text).toBe('"Reports" <reports@example.com>');
+  expect(mail.from?.text).toBe('"Reports: Acme (EU)" <reports@example.com>');
   expect(mail.text).toContain('All days are confirmed: these figures are final.');
   expect(mail.text).toContain('Compared with 28 Feb 2026.');
   expect(mail.text).not.toContain('late');

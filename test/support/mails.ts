@@ -64,7 +64,7 @@ export function useMails(db: TestStore, service: TestService, mailServer: TestMa
         links,
         timezone: 'UTC',
         smtpUrl,
-        from: 'Reports <reports@example.com>',
+        from: { name: 'Reports: Acme (EU)', address: 'reports@example.com' },
         publicUrl: service.url,
         now: () => new Date(at),
         say: (text) => said.push(text),
