@@ -49,16 +49,15 @@ async function close(
     if (json) print(JSON.stringify(closed));
     else {
       for (const { account, before, closed_at, rows, revision } of closed) {
-        say(
-          before
-            ? `${account} ${month} is closed with these rows since ${closed_at}`
-            : `closed ${account} ${month}: ${counted(rows, 'row')}${config().signing?.signs ? '' : ', not signed'}`,
-        );
+        const told = before
+          ? `${account} ${month} is closed with these rows since ${closed_at}`
+          : `closed ${account} ${month}: ${counted(rows, 'row')}${config().signing?.signs ? '' : ', not signed'}`;
+        say(line([told]));
         print(revision);
       }
     }
-    const left = unready.map(
-      ({ account, reasons }) => `${account} ${month} is not closed: ${reasons.join(', ')}`,
+    const left = unready.map(({ account, reasons }) =>
+      line([`${account} ${month} is not closed: ${reasons.join(', ')}`]),
     );
     if (left.length > 0)
       throw new Error(

@@ -24,7 +24,7 @@ import { replayedIn } from '../../../ingest/ledger/load-records.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
-import { config, counted, print, say, untilReportsShowIt } from '../command/command.ts';
+import { config, counted, line, print, say, untilReportsShowIt } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload, loadAgain, replayAgain } from './next-steps.ts';
 
@@ -75,10 +75,10 @@ async function verify(
   } else {
     for (const each of ledger.differences) print(describeDifference(each));
     for (const { table, account, day, measure, events, rollup } of differences) {
-      print(`${table}\t${account}\t${day}\t${measure}: ${events} in events, ${rollup} in the rollup`);
+      print(line([table, account, day, `${measure}: ${events} in events, ${rollup} in the rollup`]));
     }
     for (const { account, month, revision, what } of closes) {
-      print(`${account}\t${month}\tclosed as ${revision}\t${what}`);
+      print(line([account, month, `closed as ${revision}`, what]));
     }
     for (const { table, partition, part } of left) print(`${table}\t${partition}\t${part}\tdamaged`);
   }
@@ -181,7 +181,8 @@ const countedDifferences = (differences: readonly unknown[], more: boolean): str
   `${more ? 'more than ' : ''}${counted(differences.length, 'difference')}`;
 
 function describeDifference({ load, file, chunk, day, what, stored, ledger }: LedgerDifference): string {
-  return `${file}\t${load}\tchunk ${chunk.slice(0, 12)}${day && `\t${day}`}\t${what}: ${stored} stored, ${ledger} in the ledger`;
+  const counts = `${what}: ${stored} stored, ${ledger} in the ledger`;
+  return line([file, load, `chunk ${chunk.slice(0, 12)}`, ...(day ? [day] : []), counts]);
 }
 
 function completing({ file, load }: LedgerDifference): string {
