@@ -229,7 +229,8 @@ export class Sender {
   }
 }
 
-const nameOf = ({ schedule, due, recipient }: Mail) => `${schedule.id} of ${due.day} to ${recipient}`;
+const nameOf = ({ schedule, due, recipient, asks }: Mail) =>
+  `${asks ? `question of ${schedule.id}` : `${schedule.id} of ${due.day}`} to ${recipient}`;
 
 /**
  * What is known after a failure. A server that answers with an error has not taken the mail, and it cannot have taken one that did

@@ -24,7 +24,7 @@ const service = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' })
 const second = useService(db, { LINK_SECRET: linkSecret, ACCOUNT_MAILS: 'on' });
 const without = useService(db, { LINK_SECRET: linkSecret });
 const mailServer = useMailServer();
-const { look, recipients, scheduled } = useMails(db, service, mailServer);
+const { look, recipients, said, scheduled } = useMails(db, service, mailServer);
 
 const daily = {
   report: 'campaigns/device',
@@ -141,6 +141,7 @@ test('a question that the mail server refused, or may have taken, is seen in the
   const id = await since('asks', { ...daily, to }, '2026-03-02');
   mailServer.answer({ code: 550, at: 'recipient' }, 'leaves');
   expect(await look('2026-03-05T06:30:00Z')).toBe(2);
+  expect(said[0]).toMatch(/^question of account asks to anna@example.com: refused /);
   const question = { asks: true, day: '1970-01-01' };
   expect(await listOf('asks')).toMatchObject([
     {
