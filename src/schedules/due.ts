@@ -20,8 +20,6 @@ export interface Timing {
   readonly every: Frequency;
   /** `hh:mm` in the time zone of the store. */
   readonly at: string;
-  /** What was due before is not sent. */
-  readonly since: Date;
 }
 
 export interface Due {
@@ -35,16 +33,14 @@ export const missedDays = 14;
 const mostDays = 31;
 
 /** What was due up to now, the earliest first. */
-export function dueUntil({ every, at, since }: Timing, now: Date, timezone: string): Due[] {
+export function dueUntil({ every, at }: Timing, now: Date, timezone: string): Due[] {
   const today = localDay(now, timezone);
   const found: Due[] = [];
   for (let back = 0; back <= mostDays && (back <= missedDays || found.length === 0); back++) {
     const day = addDays(today, -back);
     if (!isDueOn(every, day)) continue;
     const due = { day, at: instantOf(`${day}T${at}`, timezone) };
-    if (due.at > now) continue;
-    if (due.at < since) break;
-    found.unshift(due);
+    if (due.at <= now) found.unshift(due);
   }
   return found;
 }

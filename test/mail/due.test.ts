@@ -1,12 +1,21 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { daysOf, dueUntil, type Timing } from '../../src/schedules/due.ts';
+import { mailsOf } from '../../src/schedules/mails.ts';
+import type { Schedule } from '../../src/schedules/schedules.ts';
+import { dailySchedule } from '../support/mails.ts';
 
 const timing = (given: Partial<Timing> = {}): Timing => ({
   every: 'day',
   at: '06:00',
-  since: new Date('2020-01-01T00:00:00Z'),
   ...given,
 });
+/** The mails of such schedules on 31 March 2026 at noon. */
+const mailsAt = (...given: Partial<Schedule>[]) => {
+  const of = { ...dailySchedule('acme'), since: new Date('2020-01-01T00:00:00Z') };
+  const schedules = given.map((more) => ({ ...of, ...more }));
+  const sources = { schedules, answers: new Map(), attempts: new Map() };
+  return mailsOf(sources, new Date('2026-03-31T12:00:00Z'), 'UTC');
+};
 const last = (given: Partial<Timing>, now: string, timezone: string) => {
   const { day, at } = dueUntil(timing(given), new Date(now), timezone).at(-1) ?? {};
   return `${day} ${at?.toISOString()}`;
@@ -38,7 +47,19 @@ test('what was missed for two weeks is due, longer ago only the last one, and no
   expect(days({})[0]).toBe('2026-03-17');
   expect(days({ every: 'week' })).toEqual(['2026-03-23', '2026-03-30']);
   expect(days({ every: 'month' })).toEqual(['2026-03-01']);
-  expect(days({ since: new Date('2026-03-30T06:00:01Z') })).toEqual(['2026-03-31']);
+  const mails = mailsAt({ since: new Date('2026-03-30T06:00:01Z') });
+  expect(mails.map(({ due }) => due.day)).toEqual(['2026-03-31']);
+});
+
+test('a clock is asked once for all schedules of one time of day', () => {
+  const asked = vi.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts');
+  const timesFor = (schedules: number) => {
+    asked.mockClear();
+    expect(mailsAt(...Array.from({ length: schedules }, () => ({})))).toHaveLength(15 * schedules);
+    return asked.mock.calls.length;
+  };
+  expect(timesFor(100)).toBe(timesFor(1));
+  asked.mockRestore();
 });
 
 test.each([
