@@ -146,6 +146,9 @@ test('a store that does not fit together is not backed up, because it would not 
   const { code, stderr } = await adtally('backup', to);
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('adtally verify lists them') });
   expect(existsSync(to)).toBe(false);
+  await withStore("BACKUP DATABASE adtally TO File('unsound.tar')");
+  const refused = await adtally('restore', join(env.DATA_DIR, 'store/backups/unsound.tar'), '--replace');
+  expect(refused.stderr).toMatch(/rollups have 1 difference: restore another backup\n$/);
   await withStore("ALTER TABLE campaigns_date UPDATE spent = spent - 1 WHERE day = '2026-03-01'");
   await done('backup', to);
 });

@@ -56,15 +56,16 @@ async function requireUndamaged(store: Store): Promise<void> {
   if (damaged) throw new Error(adviceOn(damaged));
 }
 
-/** What a backup must have to be restored. @throws when ledger, raw events and rollups do not fit together */
-export async function requireSound(store: Store): Promise<void> {
+/** What a backup must have to be restored. @throws with `advice` when ledger, raw events and rollups do not fit together */
+export async function requireSound(
+  store: Store,
+  advice = 'adtally verify lists them, and tells how to mend them',
+): Promise<void> {
   const ledger = await verifyLedger(store);
   const rollups = await verifyRollups(store, catalog);
   // Chunks of an interrupted load are known to be in doubt, and loading the file again completes them.
   const wrong = ledger.differences.filter(({ inDoubt }) => !inDoubt).length + rollups.differences.length;
   if (wrong > 0) {
-    throw new Error(
-      `ledger, raw events and rollups have ${counted(wrong, 'difference')}: adtally verify lists them, and tells how to mend them`,
-    );
+    throw new Error(`ledger, raw events and rollups have ${counted(wrong, 'difference')}: ${advice}`);
   }
 }

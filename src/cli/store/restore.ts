@@ -104,7 +104,7 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
       query: `INSERT INTO loads SELECT * REPLACE ('loaded' AS state, now64(3) AS finished_at, now64(6) AS version)
               FROM (SELECT * FROM loads FINAL WHERE kind = 'rebuild' AND state = 'running' AND startsWith(file, 'backup to '))`,
     });
-    await requireSound(beside);
+    await requireSound(beside, 'restore another backup');
     say('ledger, raw events and rollups of the backup agree');
     const kept = await keepSince(server, address.database);
     // Before the old data go. Of a server the files are out of reach.
