@@ -77,8 +77,8 @@ export class ReportService {
       this.#ask(this.#link(asked, `${report.split('/')[0]}/date.csv`, newest), signal),
       this.#ask(this.#topLink(asked), signal),
     ]);
-    const [, lastRow] = cells(await last.text());
-    const [columns = [], ...rows] = cells(await answer.text());
+    const [, lastRow] = cells(last.content);
+    const [columns = [], ...rows] = cells(answer.content);
     const said = (name: string) => answer.headers.get(`adtally-${name}`) ?? '';
     const [start, end] = quoted(said('compare-to')).join().split('/');
     return {
@@ -106,12 +106,10 @@ export class ReportService {
     for (let attempt = 1; attempt <= 5; attempt++) {
       const summary = await this.summary(asked, signal);
       if (Number(summary.rowCount) > mostRowsOfFile) return { summary };
-      const answer = await this.#ask(this.#fileLink(asked), signal);
-      // Whole before a mail server is asked: that may be slow, and the service breaks off what is read slowly.
-      const content = Buffer.from(await answer.arrayBuffer());
+      const { headers, content } = await this.#ask(this.#fileLink(asked), signal);
       const [, name = `report.${asked.schedule.attach}`] =
-        /filename="([^"]+)"/.exec(answer.headers.get('content-disposition') ?? '') ?? [];
-      const type = answer.headers.get('content-type') ?? 'application/octet-stream';
+        /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '') ?? [];
+      const type = headers.get('content-type') ?? 'application/octet-stream';
       await delay(this.#trustMs);
       const now = await this.#ask(this.#topLink(asked), signal, 'HEAD');
       if (now.headers.get('etag') === summary.tag) return { summary, file: { name, type, content } };
@@ -144,10 +142,17 @@ export class ReportService {
     return link;
   }
 
-  async #ask(link: string, signal: AbortSignal, method = 'GET'): Promise<Response> {
-    const answer = await patientFetch(this.#url + link, { method, signal });
-    if (answer.ok) return answer;
-    const { detail = '' } = await answer.json().then(Object, () => ({}));
+  /** An answer is whole before a mail server is asked: that may be slow, and the service breaks off what is read slowly. */
+  async #ask(link: string, signal: AbortSignal, method = 'GET') {
+    const read = async () => {
+      const answer = await patientFetch(this.#url + link, { method, signal });
+      return { answer, content: Buffer.from(await answer.arrayBuffer()) };
+    };
+    const { answer, content } = await read().catch((cause: Error) => {
+      throw new Error(`the service of reports does not answer, or broke off: ${cause.message}`, { cause });
+    });
+    if (answer.ok) return { headers: answer.headers, content };
+    const { detail = '' } = await new Response(content).json().then(Object, () => ({}));
     // Not the whole address: it may open the report.
     const [leadsTo] = /^https?:\/\/[^/?#]+/.exec(answer.headers.get('location') ?? '') ?? [];
     const why = leadsTo === undefined ? detail : `SERVICE_URL leads to ${leadsTo}`;
@@ -161,7 +166,7 @@ function moneyOf(report: string): string {
   return Object.entries(measures).find(([, { sumOf }]) => sumOf === money)?.[0] ?? '';
 }
 
-function cells(csv: string): string[][] {
+function cells(csv: Buffer): string[][] {
   return parse(csv);
 }
 

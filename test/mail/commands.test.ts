@@ -139,6 +139,15 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
   expect((await unsentMails(db.store, new Date(), 'UTC')).stuck).toBe(0);
 });
 
+test('a sender names ClickHouse where that is away', async () => {
+  passing = Number.POSITIVE_INFINITY;
+  const sender = commands.start(['mail', '--every', '1s'], { ...env(), CLICKHOUSE_URL: way.url });
+  await sender.said(/looking for mails/);
+  passing = 0;
+  await sender.said(/^ClickHouse does not tell what is due: .+; trying again$/m);
+  await sender.kill('SIGTERM');
+});
+
 test('a schedule is paused, resumed and removed; its token ends with it', async () => {
   const [{ id, token }] = await list();
   for (const [command, state] of [

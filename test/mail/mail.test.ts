@@ -258,7 +258,9 @@ test('text and file of a mail may take an hour together, and a sender that died 
 test('a service of reports that cannot be reached is named', async () => {
   await scheduled();
   expect(await look(at6, { serviceUrl: 'http://127.0.0.1:1' })).toBe(1);
-  expect(said.join('\n')).toContain('connect ECONNREFUSED 127.0.0.1:1');
+  expect(said.join('\n')).toContain(
+    'the service of reports does not answer, or broke off: connect ECONNREFUSED 127.0.0.1:1',
+  );
 });
 
 test('a SERVICE_URL that redirects is named with where it leads to, without the link', async () => {
@@ -324,6 +326,7 @@ test('a file that breaks off makes no mail, and is asked for again', async () =>
     setTimeout(() => answer.destroy(), 500);
   });
   expect(await look(at6, { serviceUrl })).toBe(1);
+  expect(said.join('\n')).toContain('the service of reports does not answer, or broke off: ');
   expect(await look('2026-03-02T06:01:00Z', { serviceUrl })).toBe(0);
   expect(await statesOf(schedule)).toEqual(['delayed', 'sent']);
   expect(mailServer.mails).toHaveLength(1);

@@ -106,7 +106,7 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
       } catch (error) {
         const { message } = error instanceof Error ? error : new Error(String(error));
         // Said once, however long it lasts.
-        if (message !== problem) say(`${message}; trying again`);
+        if (message !== problem) say(`ClickHouse does not tell what is due: ${message}; trying again`);
         problem = message;
       }
       await delay(every, undefined, { signal }).catch(() => {});
