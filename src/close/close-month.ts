@@ -52,16 +52,13 @@ export async function closeMonth(
   const { account, month } = which;
   const revision = await digestOf(canonicalText(reader, catalog, which, unconfirmed));
   const closes = await closesOf(store, { account });
-  await removeLeftOvers(
-    store,
-    catalog,
-    which,
-    closes.map((close) => close.revision),
-  );
+  const revisions = closes.map((close) => close.revision);
+  await removeLeftOvers(store, catalog, which, revisions);
   const last = closes.find((close) => close.month === month);
   if (last?.revision === revision) return { ...last, before: true };
   const stored = canonicalText(reader, catalog, { ...which, revision }, unconfirmed);
-  if (!closes.some((close) => close.month === month && close.revision === revision)) {
+  // Its text has account and month.
+  if (!revisions.includes(revision)) {
     for (const family of Object.keys(catalog.families))
       await copyRows(store, catalog, family, which, revision);
   }

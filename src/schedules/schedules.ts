@@ -140,43 +140,30 @@ export const accountOfOwn = (id: string): string | undefined =>
 export const answeredOf = ({ id, account, madeBy }: Pick<Schedule, 'id' | 'account' | 'madeBy'>): string =>
   madeBy ? ownOf(account) : id;
 
-/** Notes that somebody wants the mails of an account's own schedules. @param own see {@link ownOf} */
-export async function agree(store: Store, own: string, recipient: string, reader = store): Promise<void> {
-  await note('agreed', { store, reader, schedule: own, recipient });
-}
+/** Notes that somebody wants the mails of an account's own schedules. */
+export const agree = noting('agreed');
+/** Notes that somebody wants no more mails. */
+export const unsubscribe = noting('unsubscribed');
 
-/** Notes that somebody wants no more mails. @param schedule see {@link answeredOf} */
-export async function unsubscribe(
-  store: Store,
-  schedule: string,
-  recipient: string,
-  reader = store,
-): Promise<void> {
-  await note('unsubscribed', { store, reader, schedule, recipient });
-}
-
-interface Said {
-  readonly store: Store;
-  /** Reads, where the user of the store may only write. */
-  readonly reader: Store;
-  readonly schedule: string;
-  readonly recipient: string;
-}
-
-/** Notes an answer that comes after those before, whatever clocks say. @throws where another one counts afterwards */
-async function note(table: 'agreed' | 'unsubscribed', { store, reader, ...said }: Said): Promise<void> {
-  const { schedule, recipient } = said;
-  const of = 'WHERE schedule = {schedule:String} AND recipient = {recipient:String}';
-  const [next] = await select<{ at: string }>(
-    reader,
-    `SELECT toString(greatest(now64(3, 'UTC'), max(a.at) + INTERVAL 1 MILLISECOND)) AS at
-     FROM (SELECT at FROM agreed ${of} UNION ALL SELECT at FROM unsubscribed ${of}) AS a`,
-    said,
-  );
-  await store.insert({ table, values: [{ ...said, ...next }], format: 'JSONEachRow' });
-  const answer = (await listAnswers(reader, [schedule])).get(schedule)?.get(recipient);
-  if (!answer || (answer.since !== undefined) !== (table === 'agreed'))
-    throw new Error(`what ${recipient} says was not noted, or something else was said since`);
+/**
+ * What notes an answer that comes after those before, whatever clocks say: of a schedule, see {@link answeredOf}. A reader reads
+ * where the user of the store may only write. It throws where another answer counts afterwards.
+ */
+function noting(table: 'agreed' | 'unsubscribed') {
+  return async (store: Store, schedule: string, recipient: string, reader = store): Promise<void> => {
+    const said = { schedule, recipient };
+    const of = 'WHERE schedule = {schedule:String} AND recipient = {recipient:String}';
+    const [next] = await select<{ at: string }>(
+      reader,
+      `SELECT toString(greatest(now64(3, 'UTC'), max(a.at) + INTERVAL 1 MILLISECOND)) AS at
+       FROM (SELECT at FROM agreed ${of} UNION ALL SELECT at FROM unsubscribed ${of}) AS a`,
+      said,
+    );
+    await store.insert({ table, values: [{ ...said, ...next }], format: 'JSONEachRow' });
+    const answer = (await listAnswers(reader, [schedule])).get(schedule)?.get(recipient);
+    if (!answer || (answer.since !== undefined) !== (table === 'agreed'))
+      throw new Error(`what ${recipient} says was not noted, or something else was said since`);
+  };
 }
 
 /** What a recipient has said of mails. */
