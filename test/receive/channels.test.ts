@@ -222,14 +222,16 @@ test('of what is in doubt nothing behind it is loaded, by whomever it comes', as
 test('a body of two chunks is loaded one after the other, and its answer has both', async () => {
   const { account, channel } = stream(0);
   const bad = '{"event_time":"never"}\n';
+  const long = 'x'.repeat(120);
   const line = (n: number) =>
-    `{"event_time":"2026-03-01T12:00:00Z","impressions":1,"advertiser_id":"${account}","campaign_id":"c${n % 9}"}\n`;
-  const lines = Array.from({ length: 600_000 }, (_, n) => (n % 300_000 === 5 ? bad : line(n)));
+    `{"event_time":"2026-03-01T12:00:00Z","impressions":1,"advertiser_id":"${account}","campaign_id":"c${n % 9}${long}","creative_id":"${long}","reason":"${long.slice(60)}"}\n`;
+  // The second of the bad ones is in the second chunk.
+  const lines = Array.from({ length: 140_000 }, (_, n) => (n % 120_000 === 5 ? bad : line(n)));
   const { json } = await receiver.send(lines.join(''), { channel, offset: '0' });
-  expect(json).toMatchObject({ accepted: 599_998, rejected: 2, duplicates: 0, committed: 600_000 });
+  expect(json).toMatchObject({ accepted: 139_998, rejected: 2, duplicates: 0, committed: 140_000 });
   expect(json.reasons).toHaveLength(2);
   const events = 'SELECT toUInt32(count()) AS n FROM events WHERE advertiser_id = {account:String}';
-  expect(await select(db.store, events, { account })).toEqual([{ n: 599_998 }]);
+  expect(await select(db.store, events, { account })).toEqual([{ n: 139_998 }]);
 });
 
 test('what is in doubt goes on through the mapping that it was sent through', async () => {
