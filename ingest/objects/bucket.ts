@@ -47,7 +47,9 @@ export class Bucket {
   async find(key: string, signal?: AbortSignal): Promise<ObjectVersion | undefined> {
     const url = () => this.#service.objectUrl(key);
     try {
-      const { headers } = await this.#retrying(() => this.#ask('HEAD', url, {}, signal), signal);
+      const answer = await this.#retrying(() => this.#ask('HEAD', url, {}, signal), signal);
+      // It has no body, but keeps its connection, and with it the process, until somebody has read it.
+      const { headers } = answer.resume();
       // Of Azure, in an account with a hierarchical namespace.
       const isFolder = headers['x-ms-resource-type'] === 'directory';
       if (isFolder || headers['x-ms-meta-hdi_isfolder'] === 'true') return undefined;

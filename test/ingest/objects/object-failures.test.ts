@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -182,6 +183,23 @@ test('a store whose certificate nobody vouches for is not asked again', async ()
     `${address('a.ndjson')}: the certificate of the storage is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT): NODE_EXTRA_CA_CERTS names the authority that vouches for it`,
   );
   expect(asked).toBe(1);
+});
+
+test('a look at one object gives its connection back', async () => {
+  const server = createPlainServer((_, answer) =>
+    answer.writeHead(200, { etag: '"a"', 'content-length': 1 }).end(),
+  );
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  let connections = 0;
+  server.on('connection', () => connections++);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const own = new ObjectStores({ env: storage.keys, endpoint: `http://127.0.0.1:${port}` });
+  for (const name of ['a', 'b', 'c']) await expandFiles([address(`${name}.ndjson`)], own);
+  expect(connections).toBe(1);
 });
 
 test.each(['listed', 'read'])(
