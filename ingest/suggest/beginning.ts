@@ -53,7 +53,9 @@ export async function readBeginning(
 ): Promise<Beginning> {
   const format = formatOf(input, forced);
   if (!format.text)
-    throw new InputError(`${input.name}: --suggest looks at text, and this is ${format.name}`);
+    throw new InputError(
+      `${input.name}: --suggest looks at text, and this is ${format.name}: give a column for each field by --map, as in --map spend=Cost`,
+    );
   if (input.size() === undefined) throw new InputError(`${input.name}: --suggest needs a file`);
   const text = await headOf(input, { encoding });
   if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);

@@ -403,7 +403,7 @@ describe('a file of no known platform', () => {
     ['sheet.csv', 'PK\x03\x04 [Content_Types].xml', /Excel workbook/],
     ['sheet.xlsx', '', /Excel workbooks cannot be read/],
     ['old.csv', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /Excel workbook/],
-    ['events.parquet', 'PAR1', /--suggest looks at text/],
+    ['events.parquet', 'PAR1', /--suggest looks at text, and this is parquet: give a column .* by --map/],
     ['twice.csv', 'Report,,\nDay,Cost,Cost\n2026-09-01,1,2\n', /column Cost appears twice/],
   ])('what cannot be loaded is refused: %s', async (name, content, message) => {
     await expect(suggestionOf(name, content)).rejects.toThrow(message);
