@@ -15,7 +15,7 @@ import {
   signOut,
   tokenOfLink,
 } from './state/session.ts';
-import { fromHash, ofFamily, type State, toHash, unreadIn } from './state/state.ts';
+import { fromHash, ofAccount, ofFamily, type State, toHash, unreadIn } from './state/state.ts';
 import { header } from './view/header.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
@@ -108,7 +108,10 @@ function open(entered: Session): void {
       family: opened.families.length > 1 ? report.element : undefined,
       account: opened.account,
       accounts: accountOf(opened.key) === undefined ? [] : accounts,
-      onAccount: (account) => void openWith(keyOf(account)),
+      onAccount: (account) => {
+        history.replaceState(null, '', toHash(ofAccount(stateOf(opened))));
+        void openWith(keyOf(account));
+      },
       onSignOut: (everywhere) => void signOff(everywhere),
     }),
     made.element,

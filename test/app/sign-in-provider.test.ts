@@ -93,6 +93,10 @@ test('a person with several accounts chooses one, and changes to another', async
   await page.getByRole('button', { name: 'Größe & Co' }).click();
   await whole(page);
   expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of Größe & Co' }]);
+  // The other account has no campaign of this name.
+  await page.locator('regular-table tbody th', { hasText: 'of Größe' }).click();
+  await page.waitForURL(/only\.campaign/);
+  await whole(page);
   await page.getByLabel('Account').selectOption('acme');
   await page.getByText('of acme').first().waitFor();
   await whole(page);
