@@ -39,6 +39,13 @@ test('a closed month is shown as of today or as it was closed, and what changed 
   expect(await spent()).toBe('3.50');
   expect(new URL(page.url()).hash).toContain('figures=closed');
   expect(await page.locator('.closed output').textContent()).toMatch(/^closed \d/);
+  await page.evaluate(() => {
+    window.print = () => document.body.setAttribute('data-printed', 'yes');
+  });
+  await page.keyboard.press('Control+p');
+  await page.locator('body[data-printed]').waitFor();
+  expect(await page.locator('table.printed caption').textContent()).toContain('2026 · As closed · ');
+  await page.evaluate(() => dispatchEvent(new Event('afterprint')));
   // The loads behind a figure are those of today.
   await page.locator('regular-table tbody td.number').first().click();
   expect(await page.locator('dialog[open]').count()).toBe(0);

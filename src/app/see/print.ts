@@ -40,7 +40,8 @@ export async function printRows(
         ? text.table.printed(countText(count), countText(arranged.rows))
         : rowsText(count);
     const mark = unconfirmed.includes(true) ? ` * ${text.table.unconfirmed}` : '';
-    printed.prepend(el('caption', {}, ...named([account, rangeText(start, end), told]), mark));
+    const said = [account, rangeText(start, end), ...(state.closed ? [text.closed.names.closed] : []), told];
+    printed.prepend(el('caption', {}, ...named(said), mark));
     printed.style.maxInlineSize = `${mostWidth}px`;
     document.body.append(printed);
     printed.style.zoom = String(Math.min(1, mostWidth / printed.offsetWidth));
