@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { TextColumn } from '../../src/app/arrow/columns.ts';
 import { decimalText, percentChange, ratio } from '../../src/app/arrow/decimal.ts';
 import { digitsKept } from '../../src/app/rows/asked.ts';
 import { Figures } from '../../src/app/rows/figures.ts';
@@ -38,6 +39,15 @@ describe('decimals of the page', () => {
     expect(percentChange(-50n, -100n)).toBe(50);
     expect(percentChange(1n, 0n)).toBeUndefined();
   });
+});
+
+test('a name is what the service says, also where it begins with a mark of byte order', () => {
+  const column = new TextColumn('campaign');
+  const texts = Buffer.from('\uFEFFbootsboots');
+  const ends = Buffer.from(new Int32Array([0, 8, 13]).buffer);
+  column.reserve(2);
+  column.add([Uint8Array.from(ends), Uint8Array.from(texts)], 2, 0);
+  expect([column.text(0), column.text(1)]).toEqual(['\uFEFFboots', 'boots']);
 });
 
 test.each([

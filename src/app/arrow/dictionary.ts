@@ -4,7 +4,7 @@ export class Dictionary {
   private readonly spellings: Uint8Array[] = [];
   private slots = new Int32Array(1 << 10).fill(-1);
   private hashes: number[] = [];
-  private readonly decoder = new TextDecoder();
+  private readonly decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
   /** The numbers of a batch of texts that lie one behind the other. */
   encode(bytes: Uint8Array, ends: ArrayLike<number>, count: number, into: Uint32Array, at: number): void {
