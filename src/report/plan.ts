@@ -66,9 +66,7 @@ export interface ShardRouting {
 }
 
 // The range of ClickHouse's Date. Any calendar date is a valid request, even one that no event can have.
-const firstDay = '1970-01-01';
-const lastDay = '2149-06-06';
-export const everyDay: Days = { first: firstDay, last: lastDay };
+export const everyDay: Days = { first: '1970-01-01', last: '2149-06-06' };
 
 /** @param asked what is asked for beside the days, and the dimensions of the rollup that can answer it */
 export function planReport(
@@ -105,6 +103,7 @@ export const onAllShards = ({ routing, ...plan }: Plan): Plan => ({
 });
 
 function daysOf({ start, end }: DateRange): Days {
-  if (end < firstDay || start > lastDay) return { first: lastDay, last: firstDay };
-  return { first: start < firstDay ? firstDay : start, last: end > lastDay ? lastDay : end };
+  const { first, last } = everyDay;
+  if (end < first || start > last) return { first: last, last: first };
+  return { first: start < first ? first : start, last: end > last ? last : end };
 }

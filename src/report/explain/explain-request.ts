@@ -5,6 +5,7 @@ import { groupingDimensions } from '../columns.ts';
 import { dimensionsRead } from '../fields.ts';
 import { day, exactBody, inOrder, inverted, optionFields } from '../option-schema.ts';
 import { onAllShards, type Plan, planReport, type ShardRouting } from '../plan.ts';
+import { optionsOf, rangeOf } from '../request.ts';
 
 /** The row of a report that is asked about. */
 export interface ExplainedRow {
@@ -57,7 +58,7 @@ export function explainedRow(
   catalog: Catalog,
   family: string,
   account: string,
-  { start_time: start, end_time: end, filters = {}, row }: ExplainFields,
+  { row, ...fields }: ExplainFields,
   routing?: ShardRouting,
 ): ExplainedRow {
   const ids = Object.fromEntries(
@@ -67,10 +68,9 @@ export function explainedRow(
     (name) => ids[catalog.dimensions[name]?.key ?? ''] !== undefined,
   );
   const breakdown = { family, dimensions, day: false };
-  const given = Object.fromEntries(
-    Object.entries(filters).flatMap(([field, values]) => (values ? [[field, values]] : [])),
-  );
-  const asked = { options: { filters: given }, reads: dimensionsRead(catalog, breakdown, given) };
-  const plan = planReport(catalog, breakdown, account, { start, end }, routing, asked);
+  const range = rangeOf(fields);
+  const options = optionsOf(fields, range);
+  const asked = { options, reads: dimensionsRead(catalog, breakdown, options.filters ?? {}) };
+  const plan = planReport(catalog, breakdown, account, range, routing, asked);
   return { plan: onAllShards(plan), row: ids };
 }
