@@ -136,10 +136,7 @@ export class Report {
   private widest(column: Column): string {
     if (column instanceof TextColumn) {
       const { texts } = column.dictionary;
-      return (column instanceof DayColumn ? texts.map(dayText) : texts).reduce(
-        (most, text) => (text.length > most.length ? text : most),
-        '',
-      );
+      return longest(column instanceof DayColumn ? texts.map(dayText) : texts);
     }
     if (!(column instanceof NumberColumn)) return '';
     // A total can be shorter than a value: corrections are negative, and ratios have no sum. While rows arrive, a guess.
@@ -150,10 +147,7 @@ export class Report {
     const cells = [least, most, least < 0n ? -1n : 1n].map((units) =>
       this.figures.short(id, { units, scale }),
     );
-    return [this.withCode.short(id, { units: total, scale }), ...cells].reduce(
-      (most, text) => (text.length > most.length ? text : most),
-      '',
-    );
+    return longest([this.withCode.short(id, { units: total, scale }), ...cells]);
   }
 
   private total(id: string, figure: Figure): Total {
@@ -191,3 +185,6 @@ export class Report {
 function said(figures: Figures, column: string, figure: Figure): { text: string; whole: string } {
   return { text: figures.short(column, figure), whole: figures.whole(column, figure) };
 }
+
+const longest = (texts: readonly string[]): string =>
+  texts.reduce((most, text) => (text.length > most.length ? text : most), '');
