@@ -32,8 +32,6 @@ let bench: Workbench | undefined;
 let session: Session | undefined;
 /** Of the person who signed in at the provider. */
 let accounts: readonly string[] = [];
-/** The account whose report the address is of; empty before one is shown, and where a link has brought it. */
-let owner = '';
 /** Where the page speaks while there is no report. */
 const notice = new Notice();
 /** Of the last question whom to let in: what an earlier one comes to is not shown. */
@@ -91,10 +89,8 @@ function open(entered: Session): void {
   const opened = { ...entered, onEnd: () => session === opened && end(opened) };
   keepKey(opened.key);
   session = opened;
-  const asked = stateOf(opened);
-  const unread = unreadIn(location.hash, asked);
-  const state = ['', opened.account].includes(owner) ? asked : ofAccount(asked);
-  owner = opened.account;
+  const state = stateOf(opened);
+  const unread = unreadIn(location.hash, state);
   history.replaceState(null, '', toHash(state));
   const made = new Workbench(opened, state, () => void openWith(opened.key));
   const report = segments(
@@ -112,7 +108,10 @@ function open(entered: Session): void {
       family: opened.families.length > 1 ? report.element : undefined,
       account: opened.account,
       accounts: accountOf(opened.key) === undefined ? [] : accounts,
-      onAccount: (account) => void openWith(keyOf(account)),
+      onAccount: (account) => {
+        history.replaceState(null, '', toHash(ofAccount(stateOf(opened))));
+        void openWith(keyOf(account));
+      },
       onSignOut: (everywhere) => void signOff(everywhere),
     }),
     made.element,
@@ -132,7 +131,6 @@ function skip(event: Event): void {
 /** @param linked the token of a link: another account than that of this tab is opened only when its reader says so */
 async function start(linked = tokenOfLink()): Promise<void> {
   const asked = ++turn;
-  if (linked) owner = '';
   const failure = failureOfSignIn();
   const kept = keptKey();
   const again = () => void start(linked);
