@@ -15,7 +15,7 @@ import {
   signOut,
   tokenOfLink,
 } from './state/session.ts';
-import { fromHash, ofAccount, ofFamily, type State, toHash, unreadIn } from './state/state.ts';
+import { fromHash, ofFamily, ofOtherAccount, type State, toHash, unreadIn } from './state/state.ts';
 import { header } from './view/header.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
@@ -109,7 +109,7 @@ function open(entered: Session): void {
       account: opened.account,
       accounts: accountOf(opened.key) === undefined ? [] : accounts,
       onAccount: (account) => {
-        history.replaceState(null, '', toHash(ofAccount(stateOf(opened))));
+        history.replaceState(null, '', toHash(ofOtherAccount(stateOf(opened))));
         void openWith(keyOf(account));
       },
       onSignOut: (everywhere) => void signOff(everywhere),

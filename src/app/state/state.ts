@@ -61,15 +61,13 @@ export function ofFamily(state: State, family: string): State {
   if (family === state.family) return state;
   const { grain, range, compare, closed } = state;
   const dimensions = state.dimensions.filter((name) => dimensionsOf(family).includes(name));
+  const { device } = state.filters;
   const kept = { dimensions, grain, range, compare, closed };
-  return { ...initialState(family), ...kept, filters: filtersOfAll(state) };
+  return { ...initialState(family), ...kept, filters: device ? { device } : {} };
 }
 
-/** The same choice for another account, which has other names. */
-export const ofAccount = (state: State): State => ({ ...state, filters: filtersOfAll(state), find: '' });
-
-/** Reports of all families and accounts have devices. */
-const filtersOfAll = ({ filters: { device } }: State): State['filters'] => (device ? { device } : {});
+/** The same choice for another account, which has other names and closes its own months. */
+export const ofOtherAccount = (state: State): State => ({ ...state, filters: {}, find: '', closed: false });
 
 /**
  * The columns that the table can have: days first, then what the row is of, then the figures in the order chosen. An id is only
