@@ -77,8 +77,17 @@ const figuresOf = ({ measures }: Family, from: string): string =>
 function partsOf({ measures, money }: Family, ofEvents: string): string {
   const names = Object.keys(measures);
   const sums = (from: string) => names.map((name) => `sum(${from}.${name}) AS ${name}`).join(', ');
-  const told = `part reason chunks first_day last_day is_folded events ${names.join(' ')} latest unconfirmed confirmed_at`;
-  const fields = told.split(' ').map((name) => `g.${name} AS ${name}`);
+  const ofDays = [
+    'first_day',
+    'last_day',
+    'is_folded',
+    'events',
+    ...names,
+    'latest',
+    'unconfirmed',
+    'confirmed_at',
+  ];
+  const fields = ['part', 'reason', 'chunks', ...ofDays].map((name) => `g.${name} AS ${name}`);
   const added = (from: string) =>
     [
       `min(${from}.first_day) AS first_day, max(${from}.last_day) AS last_day, sum(${from}.events) AS events, ${sums(from)}`,
