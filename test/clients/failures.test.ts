@@ -138,13 +138,15 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
 
   test.each(does)('%s again at the time that a refusal names, by the clock of who refuses', async (does) => {
     const times = { date: 'Sun, 01 Mar 2026 12:00:00 GMT', 'retry-after': 'Sun, 01 Mar 2026 12:00:01 GMT' };
+    const passed = { ...times, 'retry-after': 'Sun, 01 Mar 2026 11:59:59 GMT' };
     const unclear = { ...times, 'retry-after': 'tomorrow' };
     const well = ends(does === 'asks' ? row : JSON.stringify(received));
-    server.answers(refusesWith(503, '', times), refusesWith(503, '', unclear), well);
-    const { error, pauses } = await client({ does, tries: 3 });
-    expect([error, pauses.length]).toEqual(['none', 2]);
+    server.answers(...[times, passed, unclear].map((headers) => refusesWith(503, '', headers)), well);
+    const { error, pauses } = await client({ does, tries: 4 });
+    expect([error, pauses.length]).toEqual(['none', 3]);
     expect(pauses[0]).toBeGreaterThan(0.99);
     expect(pauses[1]).toBeGreaterThan(0.7);
+    expect(pauses[2]).toBeGreaterThan(1.1);
   });
 
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {

@@ -120,9 +120,10 @@ def _retry_after(response: http.client.HTTPResponse) -> Optional[float]:
     try:
         # Of a time it is known how far it is from the clock that gave it.
         given, now = (parsedate_to_datetime(time) for time in (after, response.getheader("date") or ""))
-        return max(0.0, (given - now).total_seconds())
+        seconds = (given - now).total_seconds()
     except (TypeError, ValueError):
         return None
+    return seconds if seconds >= 0 else None
 
 
 def is_passing(failure: Exception) -> bool:
