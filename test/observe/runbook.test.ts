@@ -45,4 +45,7 @@ test('what is told of reports counts every endpoint of reports, and none of adta
   const [, elsewhere] = /alert: AdtallyRequestsFail.*?endpoint!~"([^"]+)"/s.exec(told) ?? [];
   const isElsewhere = (path: string) => !new RegExp(`^(?:${elsewhere})$`).test(path);
   expect(['/v1/events', '/readyz', ...paths, ...others].filter(isElsewhere)).toEqual(others);
+  // Probes and scrapes are no reports.
+  const leftOut = [...told.matchAll(/endpoint![=~]\\"([^"\\]+)/g)].map(([, text]) => text);
+  expect([...new Set(leftOut)]).toEqual(['other|/readyz|/metrics']);
 });
