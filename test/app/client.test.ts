@@ -65,6 +65,13 @@ test('a page gets the rows of its account', async () => {
   ]);
 });
 
+test('a redirect is told as one, though the browser hides its status and address', async () => {
+  broken.answers((response) => void response.writeHead(302, { location: '/sign-in' }).end());
+  const { error } = await rowsFrom(broken.url, 'adt_x');
+  expect(error).toBe('AdtallyError: HTTP status 0: redirects to an address that the browser hides');
+  expect(broken.requests).toBe(1);
+});
+
 test('an answer that breaks off throws after the last whole row', async () => {
   broken.answers(breaksOff('{"campaign":"a"}\n', '{"camp'));
   const { rows, error } = await rowsFrom(broken.url, 'adt_x');

@@ -117,7 +117,9 @@ async function refusalOf(response: Response): Promise<AdtallyError> {
   // A proxy may have written it, or cut it: its status counts nevertheless.
   const told: unknown = await response.json().catch(() => undefined);
   const header = (name: string) => response.headers.get(name) ?? '';
-  const [after, place] = [header('retry-after'), header('location')];
+  const after = header('retry-after');
+  const isHidden = response.type === 'opaqueredirect';
+  const place = isHidden ? 'an address that the browser hides' : header('location');
   // Of a time it is known how far it is from the clock that gave it.
   const seconds = /^\d+$/.test(after)
     ? Number(after)
