@@ -40,7 +40,7 @@ test('Prometheus reaches receive, and callers of reports are not those who send 
     );
   expect(policyOf('service')).toMatch(
     // A rule that lets in an empty list lets in everybody.
-    /port: http.*networkPolicy\.callers.*with \.Values\.networkPolicy\.monitoring.*port: admin/s,
+    /port: http.*networkPolicy\.callers.*with \.Values\.networkPolicy\.monitoring.*port: admin.*from:\s*\{\{- toYaml \./s,
   );
   expect(policyOf('receive')).toMatch(/port: http.*receive\.callers.*networkPolicy\.monitoring/s);
   expect(policyOf('receive')).not.toContain('networkPolicy.callers');
