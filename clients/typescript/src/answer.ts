@@ -27,7 +27,7 @@ export async function* pieces(
     if (!/^https?:/.test(new Request(url, { ...init, body: null }).url)) {
       throw new TypeError(`not a URL of HTTP: ${url}`);
     }
-    // A redirect would be followed by GET, without the token.
+    // Most redirects would be followed by GET, and those to another origin without the token.
     const asked: RequestInit = { ...init, redirect: 'manual', signal: giveUp.signal };
     const response = await again(options.tries, giveUp.signal, () =>
       within(options.timeoutMs, giveUp, () => begin(url, asked, options.fetch)),
