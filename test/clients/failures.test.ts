@@ -113,6 +113,8 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     const page = 'text/html; charset=utf-8';
     for (const [type, body, said = type] of [
       [page, '<!doctype html>\n<title>Sign in</title>\n'],
+      // Of another service.
+      ...(does === 'asks' ? ([['application/json', '{"status":"ok"}\n']] as const) : []),
       ['text/plain', ''],
       [undefined, '', 'no content-type'],
     ] as const) {
