@@ -128,6 +128,17 @@ test.each(Object.entries(clients))('%s sends a body again when its answer is los
   expect(server.requests).toBe(1);
 });
 
+test('typescript sends nothing of a text, nor of what is no object', async () => {
+  server.answers(ends(JSON.stringify(received)));
+  const sender = new Sender({ url: server.url, token: 'adi_x' });
+  for (const events of ['{}', ['{}'], [null], [[event()]]]) {
+    await expect(sender.send(events as unknown as [])).rejects.toThrow(
+      new TypeError('an event is an object: send a list of events, or bytes'),
+    );
+  }
+  expect(server.requests).toBe(0);
+});
+
 test('python sends bytes of every kind, and nothing of a text or of one event', async () => {
   const lengths: unknown[] = [];
   server.answers((response) => {

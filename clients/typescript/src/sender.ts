@@ -99,6 +99,10 @@ export class Sender {
 
 /** JSON has no NaN and would say `null`, which is 0, or no id: as it is, no field takes it, and the record is rejected. */
 const lineOf = (event: Readonly<Record<string, unknown>>): string => {
+  // A text is a list of its characters.
+  if (typeof event !== 'object' || event === null || Array.isArray(event)) {
+    throw new TypeError('an event is an object: send a list of events, or bytes');
+  }
   const marked = (_field: string, value: unknown) =>
     typeof value === 'number' && !Number.isFinite(value) ? `\0${value}` : value;
   return `${JSON.stringify(event, marked).replace(/"\\u0000(NaN|-?Infinity)"/g, '$1')}\n`;
