@@ -47,7 +47,7 @@ class Sender:
 
     def send(
         self,
-        events: Union[bytes, Iterable[Mapping[str, Any]]],
+        events: Union[bytes, bytearray, memoryview, Iterable[Mapping[str, Any]]],
         *,
         content_type: str = NDJSON,
         key: Optional[str] = None,
@@ -59,7 +59,7 @@ class Sender:
 
         Equal bytes count once; with `key`, once under each key. With `channel` the records are those of a stream from number
         `offset` on, and what of them came before is left out. Amounts are best given as str or int. Raises AdtallyError
-        when the service refuses.
+        when the service refuses, TypeError for an event that is no Mapping.
         """
         body = bytes(events) if isinstance(events, (bytes, bytearray, memoryview)) else b"".join(_line(event) for event in events)
         headers = {"content-type": content_type, "accept": "application/json"}
