@@ -17,7 +17,10 @@ export interface AdtallyOptions {
   readonly tries?: number;
   /** Instead of the global one. */
   readonly fetch?: typeof fetch;
-  /** Reads one row. `JSON.parse` unless given, which makes doubles of numbers: exact to 15 digits, counts up to 2^53. */
+  /**
+   * Reads a row, or the whole answer of any call but `rows`. `JSON.parse` unless given, which makes doubles of numbers: exact
+   * to 15 digits, counts up to 2^53.
+   */
   readonly parse?: (text: string) => unknown;
 }
 
