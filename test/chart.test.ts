@@ -42,7 +42,9 @@ test('Prometheus reaches receive, and callers of reports are not those who send 
     // A rule that lets in an empty list lets in everybody.
     /port: http.*networkPolicy\.callers.*with \.Values\.networkPolicy\.monitoring.*port: admin.*from:\s*\{\{- toYaml \./s,
   );
-  expect(policyOf('receive')).toMatch(/port: http.*receive\.callers.*networkPolicy\.monitoring/s);
+  expect(policyOf('receive')).toMatch(
+    /port: http.*receive\.callers.*\(default list \$\.Values\.networkPolicy\.monitoring\)/s,
+  );
   expect(policyOf('receive')).not.toContain('networkPolicy.callers');
   expect(values.receive.callers).toEqual([]);
 });
