@@ -323,4 +323,5 @@ test('other methods and paths are told so, without a token', async () => {
   for (const path of ['/healthz', '/readyz', '/metrics']) {
     expect((await fetch(`${receiver.url}${path}`)).status).toBe(200);
   }
+  expect((await fetch(`${receiver.url}/readyz`, { method: 'POST' })).status).toBe(405);
 });

@@ -77,6 +77,7 @@ test('with ADMIN_PORT what is for the operator is there and only there', async (
     expect([path, await statusOf(apart.url, path)]).toEqual([path, 404]);
     expect([path, await statusOf(apart.adminUrl, path)]).toEqual([path, 200]);
     expect((await fetch(`${apart.url}${path}`, { method: 'POST' })).status).toBe(404);
+    expect((await fetch(`${apart.adminUrl}${path}`, { method: 'POST' })).status).toBe(405);
   }
   expect(await statusOf(apart.adminUrl, '/healthz')).toBe(200);
   for (const path of ['/v1/campaigns', '/docs', '/openapi.json']) {
