@@ -118,8 +118,8 @@ def _retry_after(response: http.client.HTTPResponse) -> Optional[float]:
     if after.isdecimal():
         return float(after)
     try:
-        # Of a time it is known how far it is from the clock that gave it.
-        given, now = (parsedate_to_datetime(time) for time in (after, response.getheader("date") or ""))
+        # A date counts from the `Date` of the same answer: our clock may be another.
+        given, now = (parsedate_to_datetime(text) for text in (after, response.getheader("date") or ""))
         seconds = (given - now).total_seconds()
     except (TypeError, ValueError):
         return None

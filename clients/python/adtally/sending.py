@@ -93,7 +93,7 @@ def _received(text: bytes) -> Received:
 
 
 def _line(event: Mapping[str, Any]) -> bytes:
-    # What a text or one event has would be records of their own, and rejected.
+    # Each character of a text, or each name of a field, would be a record, and rejected.
     if not isinstance(event, Mapping):
         raise TypeError(f"an event is a dict, not {type(event).__name__}: send a list of events, or bytes")
     return json.dumps(dict(event), default=str, ensure_ascii=False).encode() + b"\n"

@@ -120,7 +120,7 @@ async function refusalOf(response: Response): Promise<AdtallyError> {
   const after = header('retry-after');
   const isHidden = response.type === 'opaqueredirect';
   const place = isHidden ? 'an address that the browser hides' : header('location');
-  // Of a time it is known how far it is from the clock that gave it.
+  // A date counts from the `Date` of the same answer: our clock may be another.
   const seconds = /^\d+$/.test(after)
     ? Number(after)
     : (Date.parse(after) - Date.parse(header('date'))) / 1000;

@@ -63,7 +63,7 @@ test('readiness goes within seconds of ClickHouse, says nothing of it, and comes
   expect(JSON.parse(problem)).toMatchObject({ code: 'not_ready', detail: 'the store cannot be reached' });
   expect(problem).not.toMatch(/127\.0\.0\.1|ECONN|adtally_|default|:\d{4}/);
   await expect.poll(up, { timeout: 2_000 }).toBe('0');
-  // By this name the rule of requests that fail leaves it out.
+  // AdtallyRequestsFail leaves this name out.
   expect(await metrics()).toMatch(/^adtally_http_requests_total\{endpoint="\/readyz",status="503"\} /m);
   expect(await statusOf(url, '/healthz')).toBe(200);
   await gate.open();
