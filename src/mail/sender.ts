@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { PassThrough, pipeline } from 'node:stream';
+import { PassThrough, pipeline, Readable } from 'node:stream';
 import { createTransport } from 'nodemailer';
 import type { Store } from '../../clickhouse/client.ts';
 import type { Links } from '../accounts/links.ts';
@@ -45,6 +45,7 @@ interface Content {
 const greetingMs = 60_000;
 /** Later on, one that says nothing for this long has failed, too: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
 const silenceMs = 600_000;
+const pieceBytes = 65_536;
 const longestPauseMinutes = 60;
 /** A report that waits for its days is looked at as often. */
 const waitingMs = 600_000;
@@ -194,7 +195,9 @@ export class Sender {
           'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
           'Auto-Submitted': 'auto-generated',
         },
-        attachments: file ? [{ filename: file.name, contentType: file.type, content: file.content }] : [],
+        attachments: file
+          ? [{ filename: file.name, contentType: file.type, content: Readable.from(piecesOf(file.content)) }]
+          : [],
       });
       return { state: 'sent' };
     } catch (error) {
@@ -227,6 +230,11 @@ export class Sender {
     });
     return transport;
   }
+}
+
+/** A whole file would leave at once, into the memory of the socket: nobody could tell what the mail server has of it. */
+function* piecesOf(content: Buffer): Generator<Buffer> {
+  for (let at = 0; at < content.length; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
 }
 
 const nameOf = ({ schedule, due, recipient, asks }: Mail) =>

@@ -334,7 +334,20 @@ test('a file that breaks off makes no mail, and is asked for again', async () =>
   expect(sheet.columns).toContain('spent');
 });
 
-test('a mail server that is slow to greet gets the whole file, which the service does not keep for it', async () => {
+/** The address of a proxy before the mail server that does something with each connection. */
+async function wayToMailServer(meddle: (socket: Socket) => void): Promise<string> {
+  const proxy = createTcpServer((socket) => {
+    const server = connect(Number(new URL(mailServer.url).port), '127.0.0.1');
+    socket.on('close', () => server.destroy());
+    socket.pipe(server).pipe(socket);
+    meddle(socket);
+  });
+  proxies.push(proxy);
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  return `smtp://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+}
+
+test('a mail server gets the whole file also where the service has left before it greets', async () => {
   await scheduled();
   const file = Buffer.alloc(16 << 20, 'a');
   let left = () => {};
@@ -342,15 +355,21 @@ test('a mail server that is slow to greet gets the whole file, which the service
     left = () => void answer.destroy();
     answer.writeHead(200, { 'content-length': file.length }).end(file);
   });
-  const slow = createTcpServer((socket) => {
-    left();
-    socket.pipe(connect(Number(new URL(mailServer.url).port), '127.0.0.1')).pipe(socket);
-  });
-  proxies.push(slow);
-  await once(slow.listen(0, '127.0.0.1'), 'listening');
-  const smtpUrl = `smtp://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+  const smtpUrl = await wayToMailServer(() => left());
   expect(await look(at6, { serviceUrl, smtpUrl })).toBe(0);
   expect(mailServer.mails[0]?.attachments[0]?.content.length).toBe(file.length);
+});
+
+test('a mail is tried again where the mail server breaks off in the middle of its file', async () => {
+  const schedule = await scheduled();
+  const serviceUrl = await meddling(async (answer) => void answer.writeHead(200).end(Buffer.alloc(16 << 20)));
+  const smtpUrl = await wayToMailServer((socket) => {
+    socket.on('data', () => {
+      if (socket.bytesRead > 1 << 20) socket.resetAndDestroy();
+    });
+  });
+  expect(await look(at6, { serviceUrl, smtpUrl })).toBe(1);
+  expect(await statesOf(schedule)).toEqual(['delayed']);
 });
 
 test('a mail that was sent is said to be sent, and not tried again, where that cannot be noted', async () => {
