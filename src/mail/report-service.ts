@@ -45,6 +45,8 @@ export interface Asked {
 const rowsInMail = 10;
 /** More make a mail that servers refuse: 100,000 rows are some 10 MB of CSV, 5 of a workbook. */
 const mostRowsOfFile = 100_000;
+/** Rows of long names and many figures have more. The whole file, and its mail, are in memory. */
+const mostBytesOfFile = 20_000_000;
 /**
  * For text and file of a mail in all, and as long again before, to find out whether its days are final: a service lets one report
  * take an hour at most. `sendingMs` of schedules/mails.ts is longer.
@@ -98,7 +100,7 @@ export class ReportService {
   }
 
   /**
-   * A summary and the file it is of: both of one state of the store. Without a file where that has too many rows for a mail.
+   * A summary and the file it is of: both of one state of the store. Without a file where that is too large for a mail.
    * @throws where the report changes each time
    */
   async report(asked: Asked): Promise<{ summary: Summary; file?: ReportFile }> {
@@ -109,6 +111,7 @@ export class ReportService {
       const { headers, content } = await this.#ask(this.#fileLink(asked), signal);
       const [, name = `report.${asked.schedule.attach}`] =
         /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '') ?? [];
+      if (content.length > mostBytesOfFile) return { summary };
       const type = headers.get('content-type') ?? 'application/octet-stream';
       await delay(this.#trustMs);
       const now = await this.#ask(this.#topLink(asked), signal, 'HEAD');
@@ -142,11 +145,21 @@ export class ReportService {
     return link;
   }
 
-  /** An answer is whole before a mail server is asked: that may be slow, and the service breaks off what is read slowly. */
+  /**
+   * An answer is read, up to the limit of a file, before a mail server is asked: a mail server may be slow, and the service breaks
+   * off what is read slowly.
+   */
   async #ask(link: string, signal: AbortSignal, method = 'GET') {
     const read = async () => {
       const answer = await patientFetch(this.#url + link, { method, signal });
-      return { answer, content: Buffer.from(await answer.arrayBuffer()) };
+      const pieces: Uint8Array[] = [];
+      let bytes = 0;
+      for await (const piece of answer.body ?? []) {
+        pieces.push(piece);
+        bytes += piece.length;
+        if (bytes > mostBytesOfFile) break;
+      }
+      return { answer, content: Buffer.concat(pieces) };
     };
     const { answer, content } = await read().catch((cause: Error) => {
       throw new Error(`the service of reports does not answer, or broke off: ${cause.message}`, { cause });

@@ -360,6 +360,23 @@ test('a mail server gets the whole file also where the service has left before i
   expect(mailServer.mails[0]?.attachments[0]?.content.length).toBe(file.length);
 });
 
+test('a file of more than 20 MB is not in its mail, which has the link', async () => {
+  await scheduled();
+  let sent = 0;
+  const serviceUrl = await meddling(async (answer) => {
+    answer.writeHead(200);
+    const send = () => {
+      while (!answer.destroyed && answer.write(Buffer.alloc(65_536))) sent += 65_536;
+    };
+    answer.on('drain', send);
+    send();
+  });
+  expect(await look(at6, { serviceUrl })).toBe(0);
+  expect(mailServer.mails[0]?.attachments).toEqual([]);
+  expect(mailServer.mails[0]?.text).toContain('Download all rows: ');
+  expect(sent).toBeLessThan(100_000_000);
+});
+
 test('a mail is tried again where the mail server breaks off in the middle of its file', async () => {
   const schedule = await scheduled();
   const serviceUrl = await meddling(async (answer) => void answer.writeHead(200).end(Buffer.alloc(16 << 20)));
