@@ -45,6 +45,8 @@ interface Content {
 const greetingMs = 60_000;
 /** Later on, one that says nothing for this long has failed, too: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
 const silenceMs = 600_000;
+/** A message that has not left by then is broken off: those behind it wait, and it is not under way for longer than `sendingMs`. */
+const passageMs = 1_200_000;
 const pieceBytes = 65_536;
 const longestPauseMinutes = 60;
 /** A report that waits for its days is looked at as often. */
@@ -221,6 +223,8 @@ export class Sender {
     transport.use('stream', ({ message }, done) => {
       message.processFunc((input) => {
         const passed = new PassThrough();
+        AbortSignal.timeout(passageMs).onabort = () =>
+          passed.destroy(new Error('it takes too long for a whole mail'));
         pipeline(input, passed, (error) => {
           passage.ended = !error;
         });

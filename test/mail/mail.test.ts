@@ -236,7 +236,7 @@ test('text and file of a mail may take an hour together, and a sender that died 
     expect(await look(at6)).toBe(0);
     // That of Node gives up after 300 s.
     expect(fetched).not.toHaveBeenCalled();
-    expect(times.mock.calls).toEqual([[3_600_000]]);
+    expect(times.mock.calls).toEqual([[3_600_000], [1_200_000]]);
   } finally {
     fetched.mockRestore();
     times.mockRestore();
@@ -387,6 +387,27 @@ test('a mail is tried again where the mail server breaks off in the middle of it
   });
   expect(await look(at6, { serviceUrl, smtpUrl })).toBe(1);
   expect(await statesOf(schedule)).toEqual(['delayed']);
+});
+
+test('a mail is tried again where the mail server takes longer than 20 minutes for its file', async () => {
+  const schedule = await scheduled();
+  const serviceUrl = await meddling(async (answer) => void answer.writeHead(200).end(Buffer.alloc(16 << 20)));
+  const { timeout } = AbortSignal;
+  const times = vi.spyOn(AbortSignal, 'timeout');
+  times.mockImplementation((ms) => timeout.call(AbortSignal, ms === 1_200_000 ? 500 : ms));
+  try {
+    const smtpUrl = await wayToMailServer((socket) => {
+      socket.on('data', () => {
+        if (socket.bytesRead > 1 << 20) socket.pause();
+      });
+    });
+    expect(await look(at6, { serviceUrl, smtpUrl })).toBe(1);
+  } finally {
+    times.mockRestore();
+  }
+  expect(await ledger(schedule)).toMatchObject([
+    { state: 'delayed', error: 'it takes too long for a whole mail' },
+  ]);
 });
 
 test('a mail that was sent is said to be sent, and not tried again, where that cannot be noted', async () => {
