@@ -119,21 +119,21 @@ export class Sender {
   async #send(listed: Mail, again: string | undefined): Promise<boolean> {
     const { store, now, say } = this.#options;
     // Somebody may have unsubscribed, or removed the schedule, while others were sent.
-    const ofAccount = await this.#toSend(again, listed.schedule.account);
+    const ofAccount = await this.#toSend(again, listed.schedule.account).catch(ofClickHouse);
     const mail = ofAccount.find((each) => nameOf(each) === nameOf(listed));
     if (!mail) return true;
     const { schedule, due, asks } = mail;
     const asked = asks
       ? undefined
-      : { schedule, range: daysOf(schedule.period, due.day), maker: await tokenOf(store, schedule) };
+      : { schedule, range: daysOf(schedule.period, due.day), maker: await tokenOf(store, schedule).catch(ofClickHouse) };
     if (asked && (await this.#waits(mail, asked))) return true;
-    const taken = await take(store, mail, now());
+    const taken = await take(store, mail, now()).catch(ofClickHouse);
     if (!taken) return true;
     const outcome = await (asked ? this.#deliver(taken, asked) : this.#ask(taken));
     const { state, error } = outcome;
     // What is not noted stays taken, so that nobody tries it again.
     const unnoted = await record(store, taken, now(), outcome).catch((failure: Error) => failure);
-    const more = unnoted ? `; this could not be noted: ${unnoted.message}` : '';
+    const more = unnoted ? `; ClickHouse could not note this: ${unnoted.message}` : '';
     say(`${nameOf(mail)}: ${state}${error ? ` (${error})` : ''}${more}`);
     return state === 'sent' && !unnoted;
   }
@@ -181,12 +181,14 @@ export class Sender {
     const { publicUrl, from } = this.#options;
     const { schedule, due, recipient } = mail;
     const passage = { ended: false };
+    let place = '';
     try {
       const unsubscribe = this.#linkOf(unsubscribePath, mail);
       const { message, file } = await make(unsubscribe);
       // Alike for all attempts: mail programs show one of two mails with one id.
       const key = JSON.stringify([schedule.id, due.day, recipient]);
       const id = createHash('sha256').update(key).digest('hex').slice(0, 32);
+      place = 'the mail server: ';
       await this.#transport(passage).sendMail({
         from,
         to: { name: '', address: recipient },
@@ -205,7 +207,7 @@ export class Sender {
     } catch (error) {
       return {
         state: stateAfter(error, passage.ended),
-        error: error instanceof Error ? error.message : String(error),
+        error: `${place}${error instanceof Error ? error.message : error}`,
       };
     }
   }
@@ -239,6 +241,10 @@ export class Sender {
 /** A whole file would leave at once, into the memory of the socket: nobody could tell what the mail server has of it. */
 function* piecesOf(content: Buffer): Generator<Buffer> {
   for (let at = 0; at < content.length; at += pieceBytes) yield content.subarray(at, at + pieceBytes);
+}
+
+function ofClickHouse(cause: Error): never {
+  throw new Error(`ClickHouse: ${cause.message}`, { cause });
 }
 
 const nameOf = ({ schedule, due, recipient, asks }: Mail) =>
