@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { daysOf, dueUntil, type Timing } from '../../src/schedules/due.ts';
-import { mailsOf } from '../../src/schedules/mails.ts';
-import type { Schedule } from '../../src/schedules/schedules.ts';
+import { type MailSources, mailsOf } from '../../src/schedules/mails.ts';
+import { ownOf, type Schedule } from '../../src/schedules/schedules.ts';
 import { dailySchedule } from '../support/mails.ts';
 
 const timing = (given: Partial<Timing> = {}): Timing => ({
@@ -10,10 +10,11 @@ const timing = (given: Partial<Timing> = {}): Timing => ({
   ...given,
 });
 /** The mails of such schedules on 31 March 2026 at noon. */
-const mailsAt = (...given: Partial<Schedule>[]) => {
+const mailsAt = (...given: Partial<Schedule>[]) => mailsWith(new Map(), ...given);
+const mailsWith = (answers: MailSources['answers'], ...given: Partial<Schedule>[]) => {
   const of = { ...dailySchedule('acme'), since: new Date('2020-01-01T00:00:00Z') };
   const schedules = given.map((more) => ({ ...of, ...more }));
-  const sources = { schedules, answers: new Map(), attempts: new Map() };
+  const sources = { schedules, answers, attempts: new Map() };
   return mailsOf(sources, new Date('2026-03-31T12:00:00Z'), 'UTC');
 };
 const last = (given: Partial<Timing>, now: string, timezone: string) => {
@@ -47,8 +48,12 @@ test('what was missed for two weeks is due, longer ago only the last one, and no
   expect(days({})[0]).toBe('2026-03-17');
   expect(days({ every: 'week' })).toEqual(['2026-03-23', '2026-03-30']);
   expect(days({ every: 'month' })).toEqual(['2026-03-01']);
-  const mails = mailsAt({ since: new Date('2026-03-30T06:00:01Z') });
-  expect(mails.map(({ due }) => due.day)).toEqual(['2026-03-31']);
+  const since = new Date('2026-03-30T06:00:01Z');
+  const agreed = { since: new Date('2020-01-01T00:00:00Z'), hasAgreed: true };
+  const answers = new Map([[ownOf('acme'), new Map([['anna@example.com', agreed]])]]);
+  for (const mails of [mailsAt({ since }), mailsWith(answers, { since, madeBy: 'person jo' })]) {
+    expect(mails.map(({ due }) => due.day)).toEqual(['2026-03-31']);
+  }
 });
 
 test('a clock is asked once for all schedules of one time of day', () => {
