@@ -23,13 +23,15 @@ export const mailVariables = {
       protocol: /^https?$/,
       error: 'is not the address of a service of reports, such as http://adtally:8080',
     })
-    .refine((text) => !/[?#]/.test(text), 'has more than an address: links to reports are put behind it')
+    .refine((text) => !/[?#]/.test(text), 'has a ? or #: the paths of reports are put behind it')
     .transform((text) => text.replace(/\/$/, ''))
     .optional(),
 };
 
 /** Apart, because a name may have what means something in an address: `Reports: Acme (EU)`. */
 function mailbox(text: string): { readonly name: string; readonly address: string } {
-  const [, name = '', address = text] = /^(.*)<(.*)>$/.exec(text) ?? [];
-  return { name: name.trim().replace(/^"(.*)"$/, '$1'), address };
+  const [, given = '', address = text] = /^(.*)<(.*)>$/s.exec(text) ?? [];
+  const name = given.trim();
+  const [, quoted] = /^"(.*)"$/s.exec(name) ?? [];
+  return { name: quoted?.replace(/\\(.)/gs, '$1') ?? name, address };
 }

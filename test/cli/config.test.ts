@@ -67,7 +67,7 @@ test.each([
     'is not an address of mail, such as Reports <reports@example.com>',
   ],
   ['MAIL_FROM', 'mailto:a@example.com', 'is not an address of mail, such as Reports <reports@example.com>'],
-  ['SERVICE_URL', 'http://a/?b', 'has more than an address: links to reports are put behind it'],
+  ['SERVICE_URL', 'http://a/?b', 'has a ? or #: the paths of reports are put behind it'],
   ['REPORT_TIMEZONE', 'Mars', 'is not an IANA time zone, such as Europe/Vienna or UTC'],
   ['RATE_LIMIT_REQUESTS', '0', 'is not a count: a whole number, 1 or more'],
   [
@@ -95,6 +95,14 @@ test.each([
   // An address can hold a password: its value is not shown.
   const shown = /_(URL|ENDPOINT)$/.test(name) ? name : `${name}=${value}`;
   expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
+});
+
+test.each([
+  [String.raw`"Acme \"X\" Inc" <a@example.com>`, 'Acme "X" Inc'],
+  ['Acme "The" Co <a@example.com>', 'Acme "The" Co'],
+  ['A\u2028B <a@example.com>', 'A\u2028B'],
+])('MAIL_FROM %s is a name and an address', (text, name) => {
+  expect(loadConfig({ MAIL_FROM: text }).mail.from).toEqual({ name, address: 'a@example.com' });
 });
 
 test('nothing of OpenTelemetry is read where it is off', () => {
