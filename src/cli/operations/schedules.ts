@@ -90,7 +90,7 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
       from,
       publicUrl,
       now: () => new Date(),
-      say,
+      say: (text) => say(line([text])),
     });
     if (once || again !== undefined) {
       const failures = await sender.sendDue({ signal, ...(again !== undefined && { again }) });
