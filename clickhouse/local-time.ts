@@ -1,4 +1,4 @@
-/** Making one takes 0.3 ms, and the mails of a schedule ask for some 50 times. */
+/** Making one takes 0.3 ms, and a time of day of schedules asks for some 50 times. */
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
 /** What a clock in the time zone shows, `yyyy-mm-dd hh:mm:ss`. Some builds of Node.js have no language but English. */

@@ -57,7 +57,7 @@ export async function closeMonth(
   const last = closes.find((close) => close.month === month);
   if (last?.revision === revision) return { ...last, before: true };
   const stored = canonicalText(reader, catalog, { ...which, revision }, unconfirmed);
-  // Its text has account and month.
+  // The text of a revision names account and month, so no other month has it.
   if (!revisions.includes(revision)) {
     for (const family of Object.keys(catalog.families))
       await copyRows(store, catalog, family, which, revision);

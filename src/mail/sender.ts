@@ -125,7 +125,11 @@ export class Sender {
     const { schedule, due, asks } = mail;
     const asked = asks
       ? undefined
-      : { schedule, range: daysOf(schedule.period, due.day), maker: await tokenOf(store, schedule).catch(ofClickHouse) };
+      : {
+          schedule,
+          range: daysOf(schedule.period, due.day),
+          maker: await tokenOf(store, schedule).catch(ofClickHouse),
+        };
     if (asked && (await this.#waits(mail, asked))) return true;
     const taken = await take(store, mail, now()).catch(ofClickHouse);
     if (!taken) return true;

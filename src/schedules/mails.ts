@@ -78,7 +78,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
     const last = attempts.get(keyOf(mail.schedule.id, mail.due.day, mail.recipient));
     return { ...mail, ...(last && { last }) };
   };
-  // Most schedules are due at a few times of day, and a clock in a time zone takes half a millisecond for each.
+  // Most schedules are due at a few times of day, and the dues of each take half a millisecond by a clock in a time zone.
   const duesOf = new Map<string, readonly Due[]>();
   const mails = schedules.flatMap((schedule) => {
     const { madeBy, state, to, every, at } = schedule;

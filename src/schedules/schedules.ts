@@ -146,8 +146,10 @@ export const agree = noting('agreed');
 export const unsubscribe = noting('unsubscribed');
 
 /**
- * What notes an answer that comes after those before, whatever clocks say: of a schedule, see {@link answeredOf}. A reader reads
- * where the user of the store may only write. It throws where another answer counts afterwards.
+ * Makes what notes an answer of a recipient, later than those before, whatever clocks say. It throws where another answer counts
+ * afterwards.
+ * @param table of such answers; what is made takes `schedule`, see {@link answeredOf}, and `reader`, which reads where the user of
+ * the store may only write
  */
 function noting(table: 'agreed' | 'unsubscribed') {
   return async (store: Store, schedule: string, recipient: string, reader = store): Promise<void> => {
