@@ -247,7 +247,7 @@ export class Sender {
           ...{ chunk: id, loadTime, loadId, file, firstLine },
           ...(table === 'incoming_staging' && { batch: held }),
         },
-        settings: { ...insertSettings(token, loadId ? [loadId] : []), ...source.settings },
+        settings: { ...insertSettings(token, loadId), ...source.settings },
       });
     };
     const { inTurn } = this.#options;

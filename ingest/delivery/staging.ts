@@ -2,11 +2,14 @@ import { text } from 'node:stream/consumers';
 import { eventColumns } from '../../catalog/events.ts';
 import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
+import { inRuns } from '../ledger/delete-chunks.ts';
 import type { ChunkBalance } from '../ledger/ledger.ts';
+import { commentOf } from '../ledger/loads-at-work.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { hasTime, inFuture, isEarly, type OddDays } from './odd-days.ts';
 
@@ -155,28 +158,33 @@ export async function sendStaged(
       : `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
          UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
-    query: `INSERT INTO incoming (${columns}) ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
+    query: `INSERT INTO incoming (${columns}) ${namedFor(loads)} ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
     query_params: { batch, chunks, chunk: dedupe ?? '' },
-    clickhouse_settings: insertSettings(token, loads),
+    clickhouse_settings: insertSettings(token),
   });
 }
+
+/** Not as a setting of the statement, which would be in its address: it may be for as many loads as run at once. */
+const namedFor = (loads: readonly string[]): string => `SETTINGS log_comment = ${quoted(commentOf(loads))}`;
 
 /** Sends what of chunks is in `events` to the publishers' side of a cluster. */
 export async function publish(store: Store, { chunks, loads, token }: StagedBatch): Promise<void> {
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
-    query: `INSERT INTO publisher_events (${columns}) SELECT ${columns} FROM events
+    query: `INSERT INTO publisher_events (${columns}) ${namedFor(loads)} SELECT ${columns} FROM events
       WHERE chunk IN {chunks:Array(String)} AND publisher_id != ''
         AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)})`,
     query_params: { chunks },
-    clickhouse_settings: insertSettings(token, loads),
+    clickhouse_settings: insertSettings(token),
   });
 }
 
 /** Lets go of held-back batches. */
 export async function dropStaged(store: Store, batches: readonly string[]): Promise<void> {
-  const drops = batches.map((_, n) => `DROP PARTITION {b${n}:String}`);
-  const query_params = Object.fromEntries(batches.map((batch, n) => [`b${n}`, batch]));
-  const query = `ALTER TABLE incoming_staging ${drops.join(', ')}`;
-  await onShards(store, (shard) => shard.store.command({ query, query_params }));
+  await inRuns(batches, async (some) => {
+    // Parameters of a command are in its address.
+    const drops = some.map((batch) => `DROP PARTITION ${quoted(batch)}`);
+    const query = `ALTER TABLE incoming_staging ${drops.join(', ')}`;
+    await onShards(store, (shard) => shard.store.command({ query }));
+  });
 }

@@ -4,11 +4,11 @@ import { commentOf } from '../ledger/loads-at-work.ts';
 /**
  * One chunk is one block of one part for each partition, stored once under its token, in every rollup too.
  * Every deduplication setting is explicit, because their defaults changed in 24.7 and in 26.2.
- * @param loads who it is for; others wait for the statement when these have ended
+ * @param load who it is for; others wait for the statement when it has ended
  */
-export function insertSettings(token: string, loads: readonly string[] = []): ClickHouseSettings {
+export function insertSettings(token: string, load?: string): ClickHouseSettings {
   return {
-    ...(loads.length > 0 && { log_comment: commentOf(loads) }),
+    ...(load && { log_comment: commentOf([load]) }),
     insert_deduplication_token: token,
     insert_deduplicate: 1,
     deduplicate_insert: 'enable',

@@ -1,4 +1,5 @@
 import { insertData, type Store } from '../../clickhouse/client.ts';
+import { quoted } from '../../clickhouse/quoted.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
 import type { Load, WaitOptions } from './load.ts';
@@ -36,10 +37,16 @@ export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
   return { store, retries: { onRetry, signal }, onWait, signal };
 }
 
-/** Now, or after all that the ledger has of these chunks, should the clock have been set back. */
-const later = `greatest(now64(6, 'UTC'), (
-  SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
-  WHERE head IN (SELECT toFixedString(unhex(arrayJoin({heads:Array(String)})), 32)) AND chunk IN {chunks:Array(String)}))`;
+/**
+ * Now, or after all that the ledger has of these chunks, should the clock have been set back. Names of chunks as text: parameters of
+ * an insert are in its address.
+ */
+function laterThan(chunks: readonly ChunkRecord[]): string {
+  const all = (name: 'head' | 'chunk') => `[${chunks.map((each) => quoted(each[name])).join(', ')}]`;
+  return `greatest(now64(6, 'UTC'), (
+    SELECT max(s.sent_at) + INTERVAL 1 MICROSECOND FROM load_chunks AS s
+    WHERE head IN (SELECT toFixedString(unhex(arrayJoin(${all('head')})), 32)) AND chunk IN ${all('chunk')}))`;
+}
 
 /** Records a chunk of a load, and that it is sent or loaded now. */
 export async function recordChunk(
@@ -91,14 +98,11 @@ function recorder(time?: 'sent_at' | 'loaded_at') {
                           first_line, first_byte${time ? `, ${time}` : ''})`,
       select: `
         SELECT unhex(head), chunk, loadId, bytes, records, rows, rejectedRows, duplicates, leftOut, unhex(content), batch,
-               firstLine, firstByte${time ? `, ${later}` : ''}
+               firstLine, firstByte${time ? `, ${laterThan(records)}` : ''}
         FROM input('head String, chunk String, content String, loadId String, firstLine UInt64, firstByte UInt64, bytes UInt64,
           records UInt64, batch String, rows UInt64, rejectedRows UInt64, duplicates UInt64, leftOut UInt64')`,
       format: 'JSONEachRow',
       data: [records.map((record) => JSON.stringify(record)).join('\n')],
-      ...(time && {
-        params: { heads: records.map(({ head }) => head), chunks: records.map(({ chunk }) => chunk) },
-      }),
       settings: {},
     });
     return records.map(() => undefined);

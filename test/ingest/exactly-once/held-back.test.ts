@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { closing, connect, select } from '../../../clickhouse/client.ts';
+import { dropStaged } from '../../../ingest/delivery/staging.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
@@ -86,4 +88,28 @@ test('dry runs of the same file at the same time tell what each has judged', asy
   };
   const ended = [await dryRun(), ...(await Promise.all(others))];
   expect(ended.map(({ stdout }) => JSON.parse(stdout).rows)).toEqual([1, 1]);
+});
+
+test('a load balancer that bounds addresses lets pass what is said of many chunks at once', async () => {
+  hold = () => {};
+  const files = Array.from({ length: 256 }, (_, n) =>
+    file(`${n}.ndjson`, ndjson([event({ advertiser_id: account, campaign_id: `${n}` })])),
+  );
+  const { code, stderr } = await start(['ingest', 'events', ...(await Promise.all(files))]).ended;
+  expect(code, stderr).toBe(0);
+  expect(await counted()).toBe(files.length);
+});
+
+test('what is held back of 10,000 chunks behind such a load balancer is let go of', async () => {
+  hold = () => {};
+  const many = `INSERT INTO incoming_staging (chunk, batch) SELECT 'c', concat(hex(SHA256(toString(number))), ' ', {account:String}) FROM numbers(3)`;
+  await db.store.command({ query: many, query_params: { account } });
+  const held = `SELECT batch FROM incoming_staging WHERE endsWith(batch, {account:String})`;
+  const batches = (await select<{ batch: string }>(db.store, held, { account })).map(({ batch }) => batch);
+  expect(batches).toHaveLength(3);
+  const others = Array.from({ length: 10_000 }, (_, n) => `${n} ${'0'.repeat(60)} ${account}`);
+  await closing(connect({ ...db.address, url: between.url }), (store) =>
+    dropStaged(store, [...batches.slice(0, 1), ...others, ...batches.slice(1)]),
+  );
+  expect(await select(db.store, held, { account })).toEqual([]);
 });

@@ -97,14 +97,19 @@ export class Server implements State {
     for (const line of `${data}`.split('\n')) this.#owners.set(JSON.parse(line).id, from);
   }
 
-  #storeParts(parts: readonly Part[], { settings }: Statement, answered: (answer: Answer) => void): void {
+  #storeParts(
+    parts: readonly Part[],
+    { query, settings }: Statement,
+    answered: (answer: Answer) => void,
+  ): void {
     if (this.#partMs === 0) {
       for (const part of parts) this.tables.store(part);
       answered([]);
       return;
     }
     const left = shuffled(parts, this.#random);
-    const [prefix, ...loads] = String(settings.log_comment ?? '').split(' ');
+    const [, comment = String(settings.log_comment)] = /SETTINGS log_comment = '(.*?)'/.exec(query) ?? [];
+    const [prefix, ...loads] = comment.split(' ');
     const finish = (answer: Answer) => {
       left.length = 0;
       this.atWork = this.atWork.filter((each) => each !== work);

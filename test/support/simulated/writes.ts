@@ -78,8 +78,8 @@ export const writes: readonly (readonly [RegExp, Write])[] = [
   ],
   [
     /^ALTER TABLE incoming_staging DROP PARTITION/,
-    ({ tables }, { params }) => {
-      for (const batch of Object.values(params)) tables.staged.delete(String(batch));
+    ({ tables }, { query }) => {
+      for (const [, batch = ''] of query.matchAll(/'([^']*)'/g)) tables.staged.delete(batch);
       return undefined;
     },
   ],
