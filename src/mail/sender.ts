@@ -16,7 +16,7 @@ import {
   type Taken,
   take,
 } from '../schedules/mails.ts';
-import { answeredOf, type Schedule, tokenOf } from '../schedules/schedules.ts';
+import { answeredOf, tokenOf } from '../schedules/schedules.ts';
 import { type Message, messageOf, provisional, questionOf } from './message.ts';
 import { agreePath, recipientLink, unsubscribePath } from './recipient-link.ts';
 import type { Asked, ReportFile, ReportService } from './report-service.ts';
@@ -94,8 +94,7 @@ export class Sender {
   /** The mails that are to be sent now, of all or of one account. @param again see {@link sendDue} */
   async #toSend(again: string | undefined, account?: string): Promise<Mail[]> {
     const { store, timezone, now, say } = this.#options;
-    const isAsked = (schedule: Schedule) => account === undefined || schedule.account === account;
-    const sources = await readMails(store, now(), isAsked);
+    const sources = await readMails(store, now(), account);
     const named = sources.schedules.find(({ id }) => id === again);
     const ids = named ? [named.id, answeredOf(named)] : [];
     const mails = mailsOf(sources, now(), timezone);

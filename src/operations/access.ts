@@ -137,9 +137,7 @@ export const revokeToken: Operation<typeof choice, z.infer<typeof revoked>> = {
     const ids = await revokeTokens(store, chosen);
     if (account !== undefined) {
       // A schedule that has sent nothing has no token yet, and would get one with its first mail. So it gets one now, which ends.
-      const goOn = (await listSchedules(store)).filter(
-        (each) => each.account === account && each.state !== 'ended',
-      );
+      const goOn = (await listSchedules(store, account)).filter(({ state }) => state !== 'ended');
       for (const schedule of goOn)
         ids.push(...(await revokeTokens(store, { id: (await tokenOf(store, schedule)).id })));
     }

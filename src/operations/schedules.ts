@@ -22,14 +22,14 @@ export const createSchedule: Operation<typeof ofNewSchedule, z.infer<typeof crea
   changes: 'something',
   async run({ store }, { account, ...given }) {
     const schedule = scheduleOf(given, { account, madeBy: '' });
-    const made = (await listSchedules(store)).find(isSame(schedule));
+    const made = (await listSchedules(store, account)).find(isSame(schedule));
     if (made) return { id: made.id };
     const [family] = schedule.report.split('/');
     // Its text is kept nowhere: what opens the report are links that it makes.
     const { id: token } = await issueToken(store, { account, family, label: tokenLabel(schedule) });
     await storeSchedule(store, { ...schedule, token });
     // Another call may have made one at the same moment: whichever looks last sees both.
-    const [first = schedule, ...more] = (await listSchedules(store)).filter(isSame(schedule));
+    const [first = schedule, ...more] = (await listSchedules(store, account)).filter(isSame(schedule));
     for (const each of more) await remove(store, each);
     return { id: first.id };
   },
@@ -41,8 +41,8 @@ export const schedules: Operation<typeof ofAccount, z.infer<typeof listed>[]> = 
   input: ofAccount,
   answer: z.array(listed),
   changes: 'nothing',
-  async run({ store }, { account: only }) {
-    return tellSchedules(store, await reportTimezone(store), ({ account }) => (only ?? account) === account);
+  async run({ store }, { account }) {
+    return tellSchedules(store, await reportTimezone(store), account);
   },
 };
 

@@ -57,9 +57,10 @@ export interface MailSources {
 export async function readMails(
   store: Store,
   now: Date,
+  account?: string,
   isAsked: (schedule: Schedule) => boolean = () => true,
 ): Promise<MailSources> {
-  const schedules = (await listSchedules(store)).filter(isAsked);
+  const schedules = (await listSchedules(store, account)).filter(isAsked);
   // Every service asks once a minute, and most networks send no mails.
   if (schedules.length === 0) return { schedules, answers: new Map(), attempts: new Map() };
   const of = [...new Set(schedules.map(answeredOf))];

@@ -40,7 +40,7 @@ export class OwnSchedules {
   }
 
   async list(owner: Owner): Promise<z.infer<typeof ownListed>[]> {
-    const own = await tellSchedules(this.#store, this.#timezone(), isOf(owner));
+    const own = await tellSchedules(this.#store, this.#timezone(), owner.account, isOf(owner));
     return own.map((schedule) => ownListed.parse(schedule));
   }
 
@@ -56,7 +56,8 @@ export class OwnSchedules {
     const made = scheduleOf(given, { account, madeBy });
     return this.#change(async (write) => {
       const schedule = { ...made, token: await this.#lasting(owner) };
-      const listOwn = async () => (await listSchedules(this.#store)).filter(isOf({ account, family: null }));
+      const listOwn = async () =>
+        (await listSchedules(this.#store, account)).filter(isOf({ account, family: null }));
       const own = await listOwn();
       if (!own.some(isSame(made))) {
         if (own.length >= mostSchedules)
@@ -89,7 +90,9 @@ export class OwnSchedules {
     state: z.infer<typeof turnedTo>['state'],
   ): Promise<z.infer<typeof turnedTo>> {
     return this.#change(async (write) => {
-      const schedule = (await listSchedules(this.#store)).filter(isOf(owner)).find((each) => each.id === id);
+      const schedule = (await listSchedules(this.#store, owner.account))
+        .filter(isOf(owner))
+        .find((each) => each.id === id);
       if (!schedule) throw new InvalidRequest('schedule', 'is not in the list of schedules');
       await write(turned(schedule, state));
       return { schedule: id, state };

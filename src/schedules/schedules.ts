@@ -87,8 +87,8 @@ export async function storeSchedule(store: Store, schedule: StoredSchedule, read
 
 type Stored = Omit<Schedule, 'body' | 'since'> & { readonly body: string; readonly since_ms: number };
 
-/** All but those that were removed, the oldest first. */
-export async function listSchedules(store: Store): Promise<Schedule[]> {
+/** All but those that were removed, the oldest first. @param account absent: of all */
+export async function listSchedules(store: Store, account = ''): Promise<Schedule[]> {
   const rows = await select<Stored>(
     store,
     `SELECT id, account_id AS account, report, body, toString(period) AS period, toString(every) AS every, at, recipients AS to,
@@ -98,8 +98,8 @@ export async function listSchedules(store: Store): Promise<Schedule[]> {
                OR concat({label:String}, id) GLOBAL IN (SELECT label FROM tokens FINAL WHERE revoked_at IS NOT NULL),
                'ended', toString(s.state)) AS state,
             toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
-     FROM schedules AS s FINAL WHERE s.state != 'removed' ORDER BY id`,
-    { label: tokenLabel({ id: '' }) },
+     FROM schedules AS s FINAL WHERE s.state != 'removed' AND {account:String} IN ('', s.account_id) ORDER BY id`,
+    { label: tokenLabel({ id: '' }), account },
   );
   return rows.map(({ body, since_ms, ...row }) => ({
     ...row,

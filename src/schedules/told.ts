@@ -59,14 +59,15 @@ export const ownListed = z.object({
   mails: z.array(z.object(mail.omit({ error: true }).shape)).describe(listed.shape.mails.description ?? ''),
 });
 
-/** Schedules, the oldest first. */
+/** Schedules, the oldest first. @param account absent: of all */
 export async function tellSchedules(
   store: Store,
   timezone: string,
-  isAsked: (schedule: Schedule) => boolean,
+  account: string | undefined,
+  isAsked?: (schedule: Schedule) => boolean,
 ): Promise<z.infer<typeof listed>[]> {
   const now = new Date();
-  const sources = await readMails(store, now, isAsked);
+  const sources = await readMails(store, now, account, isAsked);
   const mails = mailsOf(sources, now, timezone);
   return sources.schedules.map(({ waitHours, madeBy, since: _, ...schedule }) => {
     const { id, account, to } = schedule;

@@ -166,6 +166,16 @@ test('of several senders one sends each mail, and once', async () => {
   expect(await statesOf(schedule)).toEqual(['sent', 'sent', 'sent', 'sent']);
 });
 
+test('before each mail the schedules of its account are listed, and not those of all', async () => {
+  const schedules = [await scheduled(), await scheduled()];
+  const asked = vi.spyOn(db.store, 'query');
+  await look(at6);
+  const accounts = asked.mock.calls.flatMap(([{ query, query_params }]) =>
+    query.includes('FROM schedules AS s') ? query_params?.account : [],
+  );
+  expect(accounts).toEqual(['', ...schedules.map(({ account }) => account)]);
+});
+
 test('what was missed is sent when a sender is back, and says that it is late', async () => {
   await scheduled();
   await look('2026-03-04T08:00:00Z');
