@@ -100,9 +100,11 @@ export class Sender {
     const mails = mailsOf(sources, now(), timezone);
     const meant = mails.filter((mail) => ids.includes(mail.schedule.id));
     const stuck = new Set(meant.filter((mail) => isStuck(mail, now())));
-    for (const mail of account === undefined ? meant : []) {
-      if (mail.last?.state === 'taken' && !stuck.has(mail))
-        say(`${nameOf(mail)}: not sent again, a sender took it at ${mail.last.at.toISOString()}`);
+    if (again !== undefined && account === undefined) {
+      const taken = meant.flatMap((mail) => (mail.last?.state === 'taken' && !stuck.has(mail) ? mail : []));
+      for (const mail of taken)
+        say(`${nameOf(mail)}: not sent again, a sender took it at ${mail.last?.at.toISOString()}`);
+      if (taken.length + stuck.size === 0) say(`no mail of ${again} is to be sent again`);
     }
     return mails.filter((mail) => (isOpen(mail) && this.#isRested(mail)) || stuck.has(mail));
   }

@@ -77,7 +77,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
   const { schedules, answers, attempts } = sources;
   const withLast = (mail: Omit<Mail, 'last'>): Mail => {
     const last = attempts.get(keyOf(mail.schedule.id, mail.due.day, mail.recipient));
-    return { ...mail, ...(last && { last }) };
+    return { ...mail, ...(last && { last: givenUp(last, now) }) };
   };
   // Most schedules are due at a few times of day, and the dues of each take half a millisecond by a clock in a time zone.
   const duesOf = new Map<string, readonly Due[]>();
@@ -102,8 +102,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
           recipient,
           asks: true,
         }),
-      )
-      .map((mail) => givenUp(mail, now));
+      );
     const sent = dues.flatMap((due) =>
       to
         .filter((recipient) => wants(recipient, due))
@@ -114,12 +113,10 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
   return withoutMany(mails, sources);
 }
 
-/** A question that the mail server put off for so long is not tried again, as if it had been refused. */
-function givenUp(mail: Mail, now: Date): Mail {
-  const { last } = mail;
-  if (last?.state !== 'delayed' || now.getTime() - last.since.getTime() <= missedDays * 86_400_000)
-    return mail;
-  return { ...mail, last: { ...last, state: 'refused' } };
+/** A mail that was put off for so long is not tried again, as if it had been refused. */
+function givenUp(last: Attempt, now: Date): Attempt {
+  const isLong = now.getTime() - last.since.getTime() > missedDays * 86_400_000;
+  return last.state === 'delayed' && isLong ? { ...last, state: 'refused' } : last;
 }
 
 /** Asks each recipient once, however many schedules name them, and nobody new for an account that has had many asked in vain. */

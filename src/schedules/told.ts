@@ -18,7 +18,7 @@ const mail = z.strictObject({
   state: z
     .enum(states)
     .describe(
-      `waiting: not sent yet. taken: a sender took it less than ${sendingMs / 60_000} minutes ago, and it may be under way. unknown: nobody knows whether it was sent, because the mail server did not say whether it took it, or the sender died. delayed: tried again. refused: the mail server will not take it, or put a question off for two weeks.`,
+      `waiting: not sent yet. taken: a sender took it less than ${sendingMs / 60_000} minutes ago, and it may be under way. unknown: nobody knows whether it was sent, because the mail server did not say whether it took it, or the sender died. delayed: tried again. refused: the mail server will not take it, or it was put off for two weeks.`,
     ),
   time: z.iso.datetime().nullable(),
   error: z.string(),

@@ -156,6 +156,11 @@ test('a schedule is paused, resumed and removed; its token ends with it', async 
   ]) {
     expect((await run('schedule', command ?? '', id)).stderr).toBe(`schedule ${id} is ${state}\n`);
     expect((await list())[0].state).toBe(state);
+    if (state === 'paused')
+      expect(await run('mail', '--again', id)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`--again ${id} is paused: nothing of it is sent`),
+      });
   }
   const isRevoked = async () => {
     const { stdout } = await run('token', 'list', 'acme', '--json');

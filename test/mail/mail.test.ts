@@ -206,6 +206,16 @@ test('a server that is busy is asked again, with longer pauses, and one that ref
   expect(await statesOf(refused)).toEqual(['refused']);
 });
 
+test('a mail of a month is tried for two weeks', async () => {
+  const schedule = await scheduled({ every: 'month', since: new Date('2026-02-02T00:00:00Z') });
+  mailServer.answer({ code: 451, at: 'recipient' });
+  expect(await look('2026-03-01T06:00:00Z')).toBe(1);
+  expect(await look('2026-03-15T06:00:01Z')).toBe(0);
+  expect(await statesOf(schedule)).toEqual(['delayed']);
+  const told = await unsentMails(db.store, new Date('2026-03-15T06:00:01Z'), 'UTC');
+  expect(told).toEqual({ oldest: Number.NaN, stuck: 1 });
+});
+
 test('a mail that the server may have taken is not sent again, unless somebody says so', async () => {
   const schedule = await scheduled();
   mailServer.answer('leaves');
@@ -219,6 +229,9 @@ test('a mail that the server may have taken is not sent again, unless somebody s
   const ids = mailServer.mails.map(({ messageId }) => messageId);
   expect([ids.length, new Set(ids).size]).toEqual([2, 1]);
   expect(await statesOf(schedule)).toEqual(['unknown', 'sent']);
+  said.length = 0;
+  expect(await look('2026-03-02T12:00:00Z', { again: schedule.id })).toBe(0);
+  expect(said).toEqual([`no mail of ${schedule.id} is to be sent again`]);
 });
 
 test('a mail server has ten minutes to say that it has the mail', async () => {

@@ -77,8 +77,11 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
   ]);
   const { signal } = stopOnSignal();
   await withStore(async (store) => {
-    if (again !== undefined && !(await listSchedules(store)).some(({ id }) => id === again))
-      throw usage(`--again ${again} is not in the list of schedules`);
+    if (again !== undefined) {
+      const state = (await listSchedules(store)).find(({ id }) => id === again)?.state;
+      if (!state) throw usage(`--again ${again} is not in the list of schedules`);
+      if (state !== 'active') throw usage(`--again ${again} is ${state}: nothing of it is sent`);
+    }
     const links = linksOf(settings);
     requireLinks(links);
     const sender = new Sender({
