@@ -249,8 +249,13 @@ test('commands, and a program in Python, check what the service says, by the key
     [files[0] ?? '', missing],
     [missing, missing],
   ]) {
-    expect(await checking(given)).toEqual([1, expect.stringMatching(/^error: ENOENT: .*missing'\n$/)]);
+    expect(await checking(given)).toEqual([1, `error: ${missing}: there is no such file\n`]);
   }
+  for (const given of [
+    [folder, files[1] ?? ''],
+    [files[0] ?? '', folder],
+  ])
+    expect(await checking(given)).toEqual([1, `error: ${folder}: it is a folder\n`]);
 });
 
 test('verify asks for the key of a manifest, and for a backup where closed rows have changed, whose months it counts once', async () => {

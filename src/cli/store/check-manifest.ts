@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { fileError, InputError } from '../../../ingest/input/input-error.ts';
 import { checkManifest } from '../../close/manifest.ts';
 import { keysOfSet, type PublicKey, publicKeyOf } from '../../close/signature.ts';
 import { keysOf } from '../../config/signing.ts';
@@ -19,9 +20,11 @@ export function addCheckManifest(program: Command): void {
     )
     .action(async (rows: string, manifest: string, { keys }: { readonly keys?: string }) => {
       const known = keys === undefined ? undefined : await readKeys(keys);
-      const said = await readFile(manifest);
+      const said = await readFile(manifest).catch(named(manifest));
       const checked = await checkManifest(bytesOf(rows), said, known).catch((error: Error) => {
-        throw 'code' in error ? error : new Error(`${manifest}: ${error.message}`, { cause: error });
+        throw error instanceof InputError
+          ? error
+          : new Error(`${manifest}: ${error.message}`, { cause: error });
       });
       const whose = `${checked.account_id} ${checked.month}`;
       // Whoever wrote the manifest chose its texts.
@@ -38,11 +41,21 @@ export function addCheckManifest(program: Command): void {
 
 /** Opens the file when it is read, so that somebody hears that it is missing. */
 async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(file);
+  try {
+    yield* createReadStream(file);
+  } catch (error) {
+    named(file)(error);
+  }
 }
 
+const named = (file: string) => (cause: unknown) => {
+  throw fileError(file, cause);
+};
+
 async function readKeys(where: string): Promise<PublicKey[]> {
-  const text = /^https?:/.test(where) ? await fetched(where) : await readFile(where, 'utf8');
+  const text = /^https?:/.test(where)
+    ? await fetched(where)
+    : await readFile(where, 'utf8').catch(named(where));
   try {
     return text.includes('-----BEGIN') ? keysOf(text).publicKeys.map(publicKeyOf) : keysOfSet(text);
   } catch (cause) {
