@@ -57,16 +57,20 @@ export async function readBeginning(
       `${input.name}: --suggest looks at text, and this is ${format.name}: give a column for each field by --map, as in --map spend=Cost`,
     );
   if (input.size() === undefined) throw new InputError(`${input.name}: --suggest needs a file`);
-  const text = await headOf(input, { encoding });
+  const { text, isCut } = await headOf(input, { encoding });
   if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);
   const own = format.text.delimiter;
+  if (own !== undefined && isCut && text.trimEnd().split('\n').length < 2)
+    throw new InputError(
+      `${input.name}: its first two lines have more than ${headBytes} bytes, so its columns cannot be looked at: name them in a mapping`,
+    );
   const found =
     own === undefined ? await jsonOf(input, text, { encoding }) : tableOf(input, text, own, header);
   return { ...found, layout: { ...(encoding !== undefined && { encoding }), ...found.layout } };
 }
 
 /** The whole lines of the first bytes. */
-async function headOf(input: Input, reading: TextReading): Promise<string> {
+async function headOf(input: Input, reading: TextReading): Promise<{ text: string; isCut: boolean }> {
   const source = await openBytes(input, () => {}, undefined, reading);
   try {
     const head = Buffer.alloc(headBytes);
@@ -75,7 +79,7 @@ async function headOf(input: Input, reading: TextReading): Promise<string> {
     for (; bytes !== 0 && length < head.length; length += bytes)
       bytes = await source.read(head.subarray(length));
     const whole = bytes === 0 ? length : head.lastIndexOf('\n', length - 1) + 1;
-    return head.subarray(0, whole || length).toString();
+    return { text: head.subarray(0, whole || length).toString(), isCut: bytes !== 0 };
   } finally {
     await source.close();
   }
@@ -208,7 +212,7 @@ const namesColumns = (cells: readonly string[]): boolean =>
 
 async function jsonOf(input: Input, text: string, reading: TextReading): Promise<Beginning> {
   let path = pathToRecords(text);
-  const linesAt = async (records: string[]) => linesOf(await headOf(input, { ...reading, records }));
+  const linesAt = async (records: string[]) => linesOf((await headOf(input, { ...reading, records })).text);
   let lines = path === undefined ? linesOf(text) : await linesAt(path);
   const answers = path?.length === 0 ? answersIn(lines[0] ?? '') : undefined;
   if (answers !== undefined) {

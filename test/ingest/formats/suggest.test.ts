@@ -398,12 +398,15 @@ describe('a file of no known platform', () => {
     });
   });
 
+  const wide = Array.from({ length: 9_000 }, (_, n) => `x${n}`).join();
   test.each([
     ['empty.csv', '', /no record/],
     ['sheet.csv', 'PK\x03\x04 [Content_Types].xml', /Excel workbook/],
     ['sheet.xlsx', '', /Excel workbooks cannot be read/],
     ['old.csv', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /Excel workbook/],
     ['events.parquet', 'PAR1', /--suggest looks at text, and this is parquet: give a column .* by --map/],
+    ['wide.csv', `${wide}\n${wide}\n`, /: its first two lines have more than 65536 bytes/],
+    ['wider.csv', `${wide},${wide}\n${wide}\n`, /: its first two lines have more than 65536 bytes/],
     ['twice.csv', 'Report,,\nDay,Cost,Cost\n2026-09-01,1,2\n', /column Cost appears twice/],
   ])('what cannot be loaded is refused: %s', async (name, content, message) => {
     await expect(suggestionOf(name, content)).rejects.toThrow(message);
