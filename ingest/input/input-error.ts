@@ -28,7 +28,7 @@ function describeFileError(file: string, { code, message }: NodeJS.ErrnoExceptio
     case 'ENOTDIR':
       return 'it is neither a file nor a folder';
     case 'Z_BUF_ERROR':
-      return 'the packed data ends too early: the file is truncated';
+      return 'the packed data ends too early: it is truncated';
     case 'Z_DATA_ERROR':
       return 'the gzip data is damaged';
     case 'ERR_ENCODING_INVALID_ENCODED_DATA':

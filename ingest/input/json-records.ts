@@ -113,7 +113,7 @@ class ArrayCutter {
   end(): void {
     if (this.#place === 'between' && this.#list !== 'open') return;
     throw new InputError(
-      `the JSON ends too early${this.#records > 0 ? `, behind or within record ${this.#records}` : ''}: the file is truncated`,
+      `the JSON ends too early${this.#records > 0 ? `, behind or within record ${this.#records}` : ''}: it is truncated`,
     );
   }
 

@@ -121,6 +121,6 @@ async function skip(input: ExactBytes, length: number): Promise<void> {
 /** @throws {InputError} where there are fewer */
 async function take(input: ExactBytes, length: number): Promise<Buffer> {
   const bytes = await input.upTo(length);
-  if (bytes.length < length) throw new InputError('the zstd data ends too early: the file is truncated');
+  if (bytes.length < length) throw new InputError('the zstd data ends too early: it is truncated');
   return bytes;
 }

@@ -233,7 +233,7 @@ test('a file that has grown, was changed, has moved or cannot be read is told as
   expect(await explain('campaign_id=shoes')).toMatchObject([grown[0], { found: 'changed' }]);
   await writeFile(path, gzipSync('a text of one line, which is cut off').subarray(0, 20));
   expect(await explain('campaign_id=shoes')).toMatchObject([
-    { found: 'unreadable', why: `${path}: the packed data ends too early: the file is truncated` },
+    { found: 'unreadable', why: `${path}: the packed data ends too early: it is truncated` },
     { found: 'unreadable' },
   ]);
   // Another file of that name does not hide that this one cannot be read.

@@ -87,7 +87,7 @@ describe('an array of records', () => {
       const { code, stderr } = await loader.ingest(...set, ...chunks, path);
       expect(code).toBe(1);
       expect(stderr).toContain(
-        `${path}: the JSON ends too early, behind or within record 300: the file is truncated`,
+        `${path}: the JSON ends too early, behind or within record 300: it is truncated`,
       );
     }
     await loader.file('e.json', whole);

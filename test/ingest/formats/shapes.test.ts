@@ -136,7 +136,7 @@ const refused: [file: string, content: string | Buffer, sentence: RegExp, flags?
   [
     'cut.json',
     '[{"event_time":"2026-09-01"},{"ev',
-    /^the JSON ends too early, behind or within record 2: the file is truncated$/,
+    /^the JSON ends too early, behind or within record 2: it is truncated$/,
   ],
   ['packed.parquet.gz', gzipSync('PAR1'), /^Parquet is compressed inside; unpack it first$/],
   ['cut.parquet', 'PAR1', /^is not a Parquet file, or it is cut off$/],

@@ -89,7 +89,7 @@ describe('what is not whole is refused', () => {
   const early = 'the JSON ends too early';
   test.each([
     ['[', early],
-    ['[{"a":1}', `${early}, behind or within record 1: the file is truncated`],
+    ['[{"a":1}', `${early}, behind or within record 1: it is truncated`],
     ['[{"a":1},', `${early}, behind or within record 1`],
     ['[{"a":1},{"b":"]', `${early}, behind or within record 2`],
     ['[{"a":1}]]', 'more follows behind the end of the JSON, after record 1'],
