@@ -1,6 +1,6 @@
 import { ExactBytes } from '../input/exact-bytes.ts';
 import type { Input, InputReader } from '../input/input.ts';
-import { fileError, InputError } from '../input/input-error.ts';
+import { fileError, InputError, naming } from '../input/input-error.ts';
 import { piecesOf } from '../input/pieces.ts';
 
 /** Records that follow each other in a file, with their count and size before them and the sync marker behind them. */
@@ -44,9 +44,7 @@ export class AvroFile {
     onBytes: (bytes: number) => void,
     signal: AbortSignal | undefined,
   ): Promise<AvroFile> {
-    const reader = await input.readFrom(0, signal).catch((cause: unknown) => {
-      throw fileError(input.name, cause);
-    });
+    const reader = await naming(input.name, () => input.readFrom(0, signal));
     const bytes = new Bytes(input.name, reader, onBytes);
     try {
       const file = await AvroFile.#read(input.name, bytes);

@@ -16,6 +16,15 @@ export function fileError(file: string, cause: unknown): unknown {
   return new Kind(`${file}: ${describeFileError(file, cause)}`, { cause });
 }
 
+/** What work with a file comes to. What goes wrong is thrown as an error that names the file. */
+export async function naming<T>(file: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw fileError(file, cause);
+  }
+}
+
 /** What went wrong with a file, in words. */
 function describeFileError(file: string, { code, message }: NodeJS.ErrnoException): string {
   switch (code) {

@@ -1,5 +1,5 @@
 import { type Input, versionOf } from './input.ts';
-import { fileError, InputChanged } from './input-error.ts';
+import { InputChanged, naming } from './input-error.ts';
 
 /** An input that is replaced while it is read is read as often as this. */
 const mostReadings = 5;
@@ -21,9 +21,7 @@ export async function inOneVersion<T>(
       if (!(error instanceof InputChanged) || !input.renew) throw error;
       await beforeAgain(error);
       if (readings === mostReadings) throw error;
-      await input.renew().catch((cause: unknown) => {
-        throw fileError(input.name, cause);
-      });
+      await naming(input.name, async () => input.renew?.());
     }
   }
 }
@@ -32,11 +30,7 @@ export async function inOneVersion<T>(
 export function looksAt(input: Input): () => Promise<void> {
   const before = versionOf(input);
   return async () => {
-    try {
-      await input.renew?.();
-    } catch (cause) {
-      throw fileError(input.name, cause);
-    }
+    await naming(input.name, async () => input.renew?.());
     if (versionOf(input) !== before) throw new InputChanged(`${input.name}: was changed while it was read`);
   };
 }

@@ -6,7 +6,7 @@ import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from
 import { blanks } from '../event/reading.ts';
 import { type SheetDates, sheetDates } from '../event/values.ts';
 import { delimiterNamed, noDelimiter } from '../formats/delimiter.ts';
-import { fileError } from '../input/input-error.ts';
+import { naming } from '../input/input-error.ts';
 import type { HintedOption } from '../input/option-hint.ts';
 import { encodingNamed, noEncoding } from '../input/text.ts';
 
@@ -162,11 +162,7 @@ const fileNamed = (mapping: MappingFlags['mapping'] = '') =>
 async function readMappingFile(mapping: string | MappingContent): Promise<z.infer<typeof mappingFile>> {
   const name = fileNamed(mapping);
   const content =
-    typeof mapping === 'string'
-      ? await readFile(mapping, 'utf8').catch((error: unknown) => {
-          throw fileError(mapping, error);
-        })
-      : mapping.content;
+    typeof mapping === 'string' ? await naming(mapping, () => readFile(mapping, 'utf8')) : mapping.content;
   const source = content.replace(/^\uFEFF/, '');
   const found = parsed(name, source);
   requireOnce(name, source);

@@ -1,6 +1,6 @@
 import picomatch from 'picomatch';
 import { isDynamicPattern } from 'tinyglobby';
-import { fileError } from '../input/input-error.ts';
+import { naming } from '../input/input-error.ts';
 import type { ObjectAddress } from './address.ts';
 import { AzureService } from './azure.ts';
 import { Bucket } from './bucket.ts';
@@ -31,13 +31,10 @@ export class ObjectStores {
 
   /** The objects that an address stands for, in the order of their names. @throws {InputError} that names it */
   async expand(arg: string, address: ObjectAddress, signal?: AbortSignal): Promise<ObjectInput[]> {
-    try {
-      const bucket = await this.#bucketOf(address);
-      const found = await objectsOf(bucket, address.path, signal);
-      return found.sort((a, b) => (a.name < b.name ? -1 : 1));
-    } catch (error) {
-      throw fileError(arg, error);
-    }
+    const found = await naming(arg, async () =>
+      objectsOf(await this.#bucketOf(address), address.path, signal),
+    );
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #bucketOf(address: ObjectAddress): Promise<Bucket> {

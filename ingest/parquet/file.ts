@@ -1,6 +1,6 @@
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, type RowGroup } from 'hyparquet';
 import type { Input } from '../input/input.ts';
-import { fileError, InputError } from '../input/input-error.ts';
+import { InputError, naming } from '../input/input-error.ts';
 import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
 
 /** A file whose footer agrees with itself and with the size of the file. */
@@ -23,7 +23,7 @@ const mostBytes = 192 << 20;
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */
 export async function openParquet(input: Input): Promise<ParquetFile> {
   const path = input.name;
-  const file = bufferOf(input);
+  const file = await bufferOf(input);
   const size = file.byteLength;
   const ending = Buffer.from(await file.slice(Math.max(0, size - 4), size));
   if (ending.toString('latin1') === 'PARE') throw encrypted(path);
@@ -47,28 +47,17 @@ export async function openParquet(input: Input): Promise<ParquetFile> {
 }
 
 /** @throws {InputError} for an input that is not there or comes only once */
-function bufferOf(input: Input): AsyncBuffer {
-  const named = (cause: unknown) => fileError(input.name, cause);
-  let size: number | undefined;
-  try {
-    size = input.size();
-  } catch (cause) {
-    throw named(cause);
-  }
-  if (size === undefined)
+async function bufferOf(input: Input): Promise<AsyncBuffer> {
+  const byteLength = await naming(input.name, () => input.size());
+  if (byteLength === undefined)
     throw new InputError(
       `${input.name}: Parquet cannot be read from standard input or a pipe, it needs a file`,
     );
-  const byteLength = size;
   return {
     byteLength,
     slice: async (start, end = byteLength) => {
       const bytes = new Uint8Array(end - start);
-      try {
-        await input.readRange(Buffer.from(bytes.buffer), start);
-      } catch (cause) {
-        throw named(cause);
-      }
+      await naming(input.name, () => input.readRange(Buffer.from(bytes.buffer), start));
       return bytes.buffer;
     },
   };

@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../input/input.ts';
-import { fileError, InputError } from '../input/input-error.ts';
+import { fileError, InputError, naming } from '../input/input-error.ts';
 import { LocalFile } from '../input/local-file.ts';
 import { standardInput } from '../input/standard-input.ts';
 import { objectAddress } from '../objects/address.ts';
@@ -76,9 +76,7 @@ async function filesLike(pattern: string, { onFailed }: ExpandOptions): Promise<
 type Done = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
 
 async function filesIn(folder: string, options: ExpandOptions): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((cause: unknown) => {
-    throw fileError(folder, cause);
-  });
+  const entries = await naming(folder, () => readdir(folder, { withFileTypes: true }));
   const visible = entries.filter(({ name }) => !name.startsWith('.'));
   const areFolders = await Promise.all(visible.map((entry) => isFolder(folder, entry, options)));
   return visible.filter((_, n) => !areFolders[n]).map(({ name }) => join(folder, name));
