@@ -10,7 +10,7 @@ import {
 import type { Input, InputReader } from './input.ts';
 import { fileError, InputError } from './input-error.ts';
 import { beginsWithArray, type RecordsPath, recordsOfArray, refuseObjectOfLines } from './json-records.ts';
-import { headBytes, piecesOf, readerOf } from './pieces.ts';
+import { fill, headBytes, piecesOf, readerOf } from './pieces.ts';
 import { crToLf, toUtf8 } from './text.ts';
 import { unpack } from './unpack.ts';
 
@@ -102,13 +102,7 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
     if (bytes > 0) onBytes(bytes);
     return bytes;
   };
-  const { size, whole } = raw;
-  return {
-    ...(size !== undefined && { size }),
-    ...(whole && { whole }),
-    read: whole ? (target) => raw.read(target) : read,
-    close: () => raw.close(),
-  };
+  return { ...raw, read };
 }
 
 /** A byte order mark is one of the encoding that is named, or no mark. */
@@ -141,7 +135,7 @@ async function openText(
   refuseBinary(text.head);
   const { name, bomBytes } =
     encoding === undefined ? textEncodingOf(text.head) : encodingAs(text.head, encoding);
-  text.skip(bomBytes);
+  if (bomBytes > 0) await text.read(Buffer.alloc(bomBytes));
   if (encoding === undefined && name === 'utf-8') requireUtf8(text.head);
   if (name !== 'utf-8') text = await peek(readerOf(toUtf8(piecesOf(text), name), text.close));
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
@@ -163,8 +157,6 @@ async function openText(
 interface PeekedReader extends InputReader {
   /** As many bytes as `headBytes`, or all there are. */
   readonly head: Buffer;
-  /** Leaves out the first bytes, before anything is read. */
-  skip(bytes: number): void;
 }
 
 async function peek(reader: InputReader): Promise<PeekedReader> {
@@ -174,9 +166,6 @@ async function peek(reader: InputReader): Promise<PeekedReader> {
   return {
     ...reader,
     head,
-    skip: (bytes) => {
-      unread = unread.subarray(bytes);
-    },
     read: (target) => {
       if (unread.length === 0) return ended ? Promise.resolve(0) : reader.read(target);
       const bytes = unread.copy(target);
@@ -186,11 +175,7 @@ async function peek(reader: InputReader): Promise<PeekedReader> {
   };
 }
 
-async function headOf(reader: InputReader): Promise<Buffer> {
+async function headOf({ read }: InputReader): Promise<Buffer> {
   const head = Buffer.allocUnsafeSlow(headBytes);
-  let length = 0;
-  for (let bytes = -1; bytes !== 0 && length < head.length; length += bytes) {
-    bytes = await reader.read(head.subarray(length));
-  }
-  return head.subarray(0, length);
+  return head.subarray(0, await fill(head, read));
 }

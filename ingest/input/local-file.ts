@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Input, InputReader } from './input.ts';
-import { headBytes, readerOfBytes } from './pieces.ts';
+import { fill, headBytes, readerOfBytes } from './pieces.ts';
 import { readerOfStream } from './standard-input.ts';
 
 /** Larger reads are no faster. */
@@ -64,16 +64,8 @@ export class LocalFile implements Input {
   }
 
   async readRange(target: Buffer, start: number): Promise<number> {
-    const handle = await open(this.name);
-    try {
-      let length = 0;
-      for (let bytes = -1; bytes !== 0 && length < target.length; length += bytes) {
-        bytes = (await handle.read(target, length, target.length - length, start + length)).bytesRead;
-      }
-      return length;
-    } finally {
-      await handle.close();
-    }
+    const { read, close } = await this.readFrom(start);
+    return fill(target, read).finally(close);
   }
 }
 

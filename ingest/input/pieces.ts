@@ -45,6 +45,15 @@ export function readerOf(pieces: AsyncIterable<Buffer>, close: () => Promise<voi
   };
 }
 
+/** Reads until a target is full or there is nothing more; returns the number of bytes. */
+export async function fill(target: Buffer, read: InputReader['read']): Promise<number> {
+  let length = 0;
+  for (let bytes = -1; bytes !== 0 && length < target.length; length += bytes) {
+    bytes = await read(target.subarray(length));
+  }
+  return length;
+}
+
 export async function* piecesOf(reader: InputReader): AsyncGenerator<Buffer> {
   for (;;) {
     const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, (reader.size ?? pieceBytes) + 1));

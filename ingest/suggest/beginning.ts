@@ -7,7 +7,7 @@ import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
 import { membersOf } from '../input/json-records.ts';
-import { headBytes } from '../input/pieces.ts';
+import { fill, headBytes } from '../input/pieces.ts';
 import { jsonIn } from '../input/text.ts';
 import type { MappingText } from '../mapping/read-mapping.ts';
 import { dateShape } from './dates.ts';
@@ -74,12 +74,10 @@ async function headOf(input: Input, reading: TextReading): Promise<{ text: strin
   const source = await openBytes(input, () => {}, undefined, reading);
   try {
     const head = Buffer.alloc(headBytes);
-    let length = 0;
-    let bytes = -1;
-    for (; bytes !== 0 && length < head.length; length += bytes)
-      bytes = await source.read(head.subarray(length));
-    const whole = bytes === 0 ? length : head.lastIndexOf('\n', length - 1) + 1;
-    return { text: head.subarray(0, whole || length).toString(), isCut: bytes !== 0 };
+    const length = await fill(head, source.read);
+    const isCut = length === head.length;
+    const whole = isCut ? head.lastIndexOf('\n') + 1 : length;
+    return { text: head.subarray(0, whole || length).toString(), isCut };
   } finally {
     await source.close();
   }
