@@ -136,10 +136,11 @@ async function openText(
   const { name, bomBytes } =
     encoding === undefined ? textEncodingOf(text.head) : encodingAs(text.head, encoding);
   if (bomBytes > 0) await text.read(Buffer.alloc(bomBytes));
+  const unpacked = text;
   if (encoding === undefined && name === 'utf-8') requireUtf8(text.head);
   if (name !== 'utf-8') text = await peek(readerOf(toUtf8(piecesOf(text), name), text.close));
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
-  const head = name === 'utf-8' ? text.head.subarray(bomBytes) : text.head;
+  const head = text === unpacked ? text.head.subarray(bomBytes) : text.head;
   if (records && (records.length > 0 || beginsWithArray(head))) {
     const lines = readerOf(recordsOfArray(piecesOf(text), records), text.close);
     return { text: lines, bytesBefore: 0, unit: 'record' };

@@ -39,6 +39,7 @@ describe('an array of records', () => {
     ['with CR', JSON.stringify(records, null, 2).replaceAll('\n', '\r')],
     ['in UTF-16', Buffer.from(`\ufeff${JSON.stringify(records, null, '\t')}`, 'utf16le')],
     ['behind a byte order mark', `\ufeff${JSON.stringify(records)}`],
+    ['behind one, with CR', `\ufeff${JSON.stringify(records, null, 2).replaceAll('\n', '\r')}`],
     ['packed', gzipSync(JSON.stringify(records))],
   ])('%s', async (_, text) => {
     const { events, rejected } = await loadJson(text, {}, `${impressions}, creative_id, device`);
