@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { type EventField, eventFields, isEventField } from '../../catalog/events.ts';
 import { type EventSpec, type FieldSource, MappingError, type MappingSpec } from '../event/mapping.ts';
 import { blanks } from '../event/reading.ts';
-import { type SheetDates, sheetDates } from '../event/values.ts';
+import { sheetDates } from '../event/values.ts';
 import { delimiterNamed, noDelimiter } from '../formats/delimiter.ts';
 import { naming } from '../input/input-error.ts';
 import type { HintedOption } from '../input/option-hint.ts';
@@ -98,15 +98,26 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     };
   });
   /** What the flag of that name says, or else the file. */
-  const said = <T>(option: TextOption, checked: (given: string, place: string) => T): T | undefined => {
-    const [flag, member] = [flags[option], file[option]];
-    if (flag !== undefined) return checked(flag, `--${option}`);
-    return member === undefined ? undefined : checked(member, at(option));
+  const said = <T>(
+    option: TextOption,
+    read: (given: string, place: string) => T | undefined,
+    fault: (given: string) => string = String,
+  ): T | undefined => {
+    const given = flags[option] ?? file[option];
+    if (given === undefined) return undefined;
+    const place = flags[option] === undefined ? at(option) : `--${option}`;
+    const found = read(given, place);
+    if (found === undefined) throw new MappingError(`${place}: ${fault(given)}`);
+    return found;
   };
-  const timezone = said('timezone', (given, place) => ({ name: given, place }));
-  const encoding = said('encoding', checkedEncoding);
-  const dates = said('dates', checkedDates);
-  const delimiter = said('delimiter', checkedDelimiter);
+  const timezone = said('timezone', (name, place) => ({ name, place }));
+  const encoding = said('encoding', encodingNamed, noEncoding);
+  const dates = said('dates', (given) => sheetDates.find((each) => each === given), noDates);
+  const delimiter = said(
+    'delimiter',
+    (given) => (given === blanks ? blanks : delimiterNamed(given)),
+    (given) => noDelimiter(given, true),
+  );
   const isGiven = (field: string) =>
     isEventField(field) && (events ?? [{ sources }]).every((event) => event.sources.has(field));
   const open = Object.entries(file.fill_in ?? {})
@@ -124,7 +135,7 @@ export async function readMapping(flags: MappingFlags): Promise<MappingSpec> {
     escapes: flags.escapes ?? file.escapes ?? false,
     header: flags.header === false ? false : (file.header ?? true),
     skipLines: flags.skipLines ?? file.skip_lines ?? 0,
-    records: said('records', checkedPath) ?? [],
+    records: said('records', pathNamed, () => noPath) ?? [],
     optional: file.optional ?? [],
     ignoreUnknown: flags.ignoreUnknown ?? file.ignore_unknown ?? false,
     roundMoney: flags.roundMoney ?? file.round_money ?? false,
@@ -237,28 +248,11 @@ function addSource(sources: Map<EventField, FieldSource>, field: string, source:
   sources.set(field, source);
 }
 
-function checkedDelimiter(given: string, place: string): string {
-  const delimiter = given === blanks ? blanks : delimiterNamed(given);
-  if (delimiter !== undefined) return delimiter;
-  throw new MappingError(`${place}: ${noDelimiter(given, true)}`);
-}
+const noDates = (given: string) => `${given} is no kind of serial dates; there are ${sheetDates.join(', ')}`;
 
-function checkedPath(given: string, place: string): readonly string[] {
+function pathNamed(given: string): readonly string[] | undefined {
   const path = given.split('.');
-  if (!path.includes('')) return path;
-  throw new MappingError(
-    `${place}: give the names of members, one in the other, such as data or report.rows`,
-  );
+  return path.includes('') ? undefined : path;
 }
 
-function checkedEncoding(given: string, place: string): string {
-  const encoding = encodingNamed(given);
-  if (encoding !== undefined) return encoding;
-  throw new MappingError(`${place}: ${noEncoding(given)}`);
-}
-
-function checkedDates(given: string, place: string): SheetDates {
-  const dates = sheetDates.find((each) => each === given);
-  if (dates) return dates;
-  throw new MappingError(`${place}: ${given} is no kind of serial dates; there are ${sheetDates.join(', ')}`);
-}
+const noPath = 'give the names of members, one in the other, such as data or report.rows';
