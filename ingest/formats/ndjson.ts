@@ -10,7 +10,7 @@ import { suggestion } from '../event/similar-names.ts';
 import { matches } from '../event/sql.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { type Members, membersOf } from '../input/json-records.ts';
+import { firstObject } from '../input/json-records.ts';
 import { optionHint } from '../input/option-hint.ts';
 import type { Format } from './format.ts';
 import { headsOf, Member, namesIn, waysTo } from './json-members.ts';
@@ -39,7 +39,7 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
     onText: (bytes) => seen.read(bytes),
     readerOf: (line) => {
       first = line;
-      const members = membersOf(Buffer.from(line.slice(0, 64 << 10)));
+      const members = firstObject(Buffer.from(line.slice(0, 64 << 10)));
       // A piece may begin with any record of its channel.
       if (!channel) refuseAnswer(input.name, members, mapping);
       options.reading.warnOfColumns(members.names);
@@ -65,7 +65,11 @@ async function open(input: Input, options: ReadOptions): Promise<OpenInput> {
 }
 
 /** @throws {InputError} for a record that gives no field but has an array, which is most likely that of the records */
-function refuseAnswer(file: string, { names, arrays: [array] }: Members, { columns }: Mapping): void {
+function refuseAnswer(
+  file: string,
+  { names, arrays: [array] }: ReturnType<typeof firstObject>,
+  { columns }: Mapping,
+): void {
   const read = [...columns, ...headsOf(columns)];
   if (array === undefined || names.some((name) => read.includes(name))) return;
   throw new InputError(

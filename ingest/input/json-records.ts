@@ -84,7 +84,8 @@ class ArrayCutter {
       if (byte === lineFeed) piece[at] = tab;
       if (isBlank(byte)) continue;
       if (this.#depth === 0 && (byte === comma || byte === closeArray)) {
-        if (!this.#element && (byte === comma || this.#comma)) throw this.#emptyElement();
+        if (!this.#element && (byte === comma || this.#comma))
+          throw new InputError(`nothing stands behind the comma after record ${this.#records}`);
         piece[at] = lineFeed;
         this.#comma = byte === comma;
         this.#element = false;
@@ -243,10 +244,6 @@ class ArrayCutter {
     const hint = this.#list === 'none' ? '' : '. If the elements of the array are the records, leave it out';
     return new InputError(`records ${this.#path.join('.')}: ${what}${names}${hint}`);
   }
-
-  #emptyElement(): InputError {
-    return new InputError(`nothing stands behind the comma after record ${this.#records}`);
-  }
 }
 
 /** Whether a text begins with an array. */
@@ -270,24 +267,11 @@ export function refuseObjectOfLines(head: Buffer): void {
   );
 }
 
-/** Names of the members of an object, and which of them are arrays. */
-export interface Members {
-  readonly names: readonly string[];
-  readonly arrays: readonly string[];
-}
-
-/** Those of the object that a line begins with. */
-export function membersOf(line: Buffer): Members {
-  return firstObject(line);
-}
-
-/** Whether a line begins with an object that does not end in it. */
-export function isCutOff(line: Buffer): boolean {
-  return firstObject(line).depth > 0;
-}
-
-/** Of the object that a text begins with: where its line ends, or it does, how many brackets are open there, and so on. */
-function firstObject(text: Buffer, onOneLine = true) {
+/**
+ * Of the object that a text begins with: the names of its members and which of them are arrays, where its line ends, or it does,
+ * how many brackets are open there, and the last byte before.
+ */
+export function firstObject(text: Buffer, onOneLine = true) {
   const names: string[] = [];
   const arrays: string[] = [];
   let [depth, last, at] = [0, 0, 0];

@@ -6,7 +6,7 @@ import { openBytes, type TextReading } from '../input/byte-source.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
-import { membersOf } from '../input/json-records.ts';
+import { firstObject } from '../input/json-records.ts';
 import { fill, headBytes } from '../input/pieces.ts';
 import { jsonIn } from '../input/text.ts';
 import type { MappingText } from '../mapping/read-mapping.ts';
@@ -239,7 +239,7 @@ const linesOf = (text: string): string[] =>
  * there are so many.
  */
 function answersIn(element: string): string | undefined {
-  const { names, arrays } = membersOf(Buffer.from(element));
+  const { names, arrays } = firstObject(Buffer.from(element));
   const [array, ...more] = arrays;
   if (array === undefined || more.length > 0) return undefined;
   const answer = jsonIn(element);

@@ -5,7 +5,7 @@ import { ChannelMoved, PieceInDoubt } from '../../ingest/delivery/loaded-otherwi
 import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import type { ChannelPiece } from '../../ingest/event/reading.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
-import { isCutOff } from '../../ingest/input/json-records.ts';
+import { firstObject } from '../../ingest/input/json-records.ts';
 import { openLedger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
@@ -88,7 +88,7 @@ function requireLines({ bytes, format, mapping }: Body): void {
     throw new LoadRefused('a channel takes NDJSON, a record on each line', 'Channel');
   if (mapping.events || mapping.records.length > 0 || mapping.skipLines > 0)
     throw new LoadRefused('a channel takes lines that are one event each', 'mapping');
-  if (isCutOff(bytes.subarray(bytes.lastIndexOf('\n') + 1)))
+  if (firstObject(bytes.subarray(bytes.lastIndexOf('\n') + 1)).depth > 0)
     throw new LoadRefused(
       'a channel takes whole records, and the last line of the body is cut off: its JSON object has no end',
       'Channel',
