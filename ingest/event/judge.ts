@@ -215,7 +215,7 @@ function faults({ whole, own }: Rules, columns: readonly string[]): string {
 /** What is to be corrected. A time that could be read is in UTC, so that it stays the same under any options. */
 function fieldTexts({ textOf }: RecordSource): string {
   const given = eventFields.filter((field) => textOf(field) !== undefined);
-  const isNoTime = [...timeRange('v_event_time').map(({ broken }) => broken), isDay('t_event_time')];
+  const isNoTime = [timeRange('v_event_time').broken, isDay('t_event_time')];
   const time = `if(${isNoTime.join(' OR ')}, t_event_time, concat(toString(v_event_time), 'Z'))`;
   const pairs = given.map((field) => `${quoted(field)}, ${field === 'event_time' ? time : `t_${field}`}`);
   return `mapFilter((field, text) -> text != '', map(${pairs.join(', ')}))`;

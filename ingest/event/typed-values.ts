@@ -1,5 +1,13 @@
 import type { FieldKind, FieldSpec } from '../../catalog/events.ts';
-import { countReason, type Reading, timeRange, truthReason, type Value } from './values.ts';
+import {
+  countReason,
+  moneyReason,
+  ofValue,
+  type Reading,
+  timeRange,
+  truthReason,
+  type Value,
+} from './values.ts';
 
 /** A column that a file of Parquet or Avro holds as values of a kind, not as text. */
 export type TypedKind = 'whole' | 'decimal' | 'time' | 'truth';
@@ -30,38 +38,25 @@ function valueOfTyped(
       const time = `toDateTime64(${column}, 3, 'UTC')`;
       return {
         value: `ifNull(${time}, toDateTime64(0, 3, 'UTC'))`,
-        rules: timeRange(column).map(({ broken, reason }) => ({
-          broken: `ifNull(${broken}, false)`,
-          reason,
-        })),
+        rules: [timeRange(column)],
       };
     }
     case 'whole':
       if (fieldKind === 'flag') {
         return {
           value: `ifNull(${column} = 1, false)`,
-          rules: [{ broken: `ifNull(${column} < 0 OR ${column} > 1, false)`, reason: truthReason }],
+          rules: [ofValue(`${column} < 0 OR ${column} > 1`, truthReason)],
         };
       }
       return {
         value: `toUInt64(ifNull(${column}, 0))`,
-        rules: [
-          {
-            broken: `ifNull(${column} < ${range[0]} OR ${column} > ${range[1]}, false)`,
-            reason: countReason(range),
-          },
-        ],
+        rules: [ofValue(`${column} < ${range[0]} OR ${column} > ${range[1]}`, countReason(range))],
       };
     case 'decimal':
       return {
         value: `toDecimal64(ifNull(${column}, 0), 6)`,
         // A file may break the precision that it names.
-        rules: [
-          {
-            broken: `ifNull(abs(${column}) >= 1000000000000, false)`,
-            reason: 'must be a decimal number with at most 12 digits before the point',
-          },
-        ],
+        rules: [ofValue(`abs(${column}) >= 1000000000000`, moneyReason)],
       };
     case 'truth':
       return { value: `ifNull(${column}, false)`, rules: [] };

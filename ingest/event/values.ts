@@ -61,8 +61,16 @@ const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 
+/** A rule for what may be NULL, which breaks none. */
+export const ofValue = (broken: string, reason: string): Rule => ({
+  broken: `ifNull(${broken}, false)`,
+  reason,
+});
+
+export const moneyReason = 'must be a decimal number with at most 12 digits before the point';
 /** The beginning of why an amount is rejected that rounding mends. */
 export const tooManyPlaces = 'has more than 6 decimal places';
+const placesReason = `${tooManyPlaces}${optionHint('round_money', 'rounds it', true)}`;
 export const truthReason = 'must be true or false';
 const timeReason = `must be a date-time such as 2026-01-31T12:00:00.000Z, 2026-01-31 12:00:00+02:00 or 2026-01-31 12:00:00, a day such as 2026-01-31, or seconds or milliseconds since 1970${optionHint('dates', 'reads serial dates', 'excel')}`;
 
@@ -98,10 +106,7 @@ function valueOfText(
       return {
         value: text,
         rules: [
-          {
-            broken: `lengthUTF8(${text}) > ${maxChars}`,
-            reason: `must be at most ${maxChars} characters`,
-          },
+          { broken: `lengthUTF8(${text}) > ${maxChars}`, reason: `must be at most ${maxChars} characters` },
         ],
       };
     case 'time':
@@ -123,12 +128,7 @@ function valueOfText(
     case 'flag':
       return {
         value: `lower(${text}) IN ('true', '1')`,
-        rules: [
-          {
-            broken: `lower(${text}) NOT IN ('', 'true', 'false', '1', '0')`,
-            reason: truthReason,
-          },
-        ],
+        rules: [{ broken: `lower(${text}) NOT IN ('', 'true', 'false', '1', '0')`, reason: truthReason }],
       };
   }
 }
@@ -173,15 +173,15 @@ function timeOf(text: string, options: ReadingOptions): Value {
     rules: [
       { broken: `isNull(${value}) AND (${looksRight})`, reason: 'must be a day that exists' },
       { broken: `isNull(${value}) AND ${text} != '' AND NOT (${looksRight})`, reason: timeReason },
-      ...timeRange(value).map(({ broken, reason }) => ({ broken: `ifNull(${broken}, false)`, reason })),
+      timeRange(value),
     ],
   };
 }
 
 /** Before 1971 it is a missing value or a mistaken unit; after 2149-06-04 no Date of the store can be the day. */
-export function timeRange(time: string): Rule[] {
+export function timeRange(time: string): Rule {
   const broken = `${time} < toDateTime64('1971-01-01 00:00:00', 3, 'UTC') OR ${time} >= toDateTime64('2149-06-05 00:00:00', 3, 'UTC')`;
-  return [{ broken, reason: 'must be between 1971 and 2149' }];
+  return ofValue(broken, 'must be between 1971 and 2149');
 }
 
 /**
@@ -213,18 +213,8 @@ function moneyOf(text: string, round: boolean): Value {
     computed: [number],
     value: number.value,
     rules: [
-      {
-        broken: breaks(number, 1),
-        reason: 'must be a decimal number with at most 12 digits before the point',
-      },
-      ...(round
-        ? []
-        : [
-            {
-              broken: breaks(number, 2),
-              reason: `${tooManyPlaces}${optionHint('round_money', 'rounds it', true)}`,
-            },
-          ]),
+      { broken: breaks(number, 1), reason: moneyReason },
+      ...(round ? [] : [{ broken: breaks(number, 2), reason: placesReason }]),
     ],
   };
 }
