@@ -9,7 +9,7 @@ import { type Expression, parseExpression, render } from './expression.ts';
 import { refusedFunction } from './functions.ts';
 import { findFailure } from './probe.ts';
 import { comparedAsText, functionThatFails } from './query-tree.ts';
-import { isTruth, noTruth, resultText, unfit } from './result-type.ts';
+import { noTruth, resultText, unfit } from './result-type.ts';
 import { functionsIn } from './syntax.ts';
 
 /**
@@ -18,7 +18,7 @@ import { functionsIn } from './syntax.ts';
  * @throws {MappingError} that names the place and says what is wrong
  */
 export function checkExpression(store: Store, source: string, place: string): Promise<CheckedExpression> {
-  return check(store, source, place, (type) => (resultText(type) === undefined ? unfit(type) : undefined));
+  return check(store, source, place, unfit);
 }
 
 /**
@@ -30,7 +30,7 @@ export async function checkCondition(
   source: string,
   place: string,
 ): Promise<CheckedExpression> {
-  const checked = await check(store, source, place, (type) => (isTruth(type) ? undefined : noTruth(type)));
+  const checked = await check(store, source, place, noTruth);
   if (checked.columns.length === 0) {
     throw new MappingError(`${place}: is the same for every record; name a column of the file as {column}`);
   }

@@ -11,8 +11,9 @@ function plainType(type: string): string {
   return inner === undefined ? type : plainType(inner);
 }
 
-/** Why a value of this type has no such text. */
-export function unfit(type: string): string {
+/** Why a value of this type has no such text; undefined where it has one. */
+export function unfit(type: string): string | undefined {
+  if (resultText(type) !== undefined) return undefined;
   const plain = plainType(type);
   if (/Float/.test(plain)) {
     return `comes to a ${plain}, which is not exact; read text with toDecimal64OrNull(…, 6), and write 0.5 for .5`;
@@ -20,14 +21,10 @@ export function unfit(type: string): string {
   return plain === 'Nothing' ? 'is always NULL' : `comes to a ${plain}, which is not one value`;
 }
 
-/** Whether a value of this type is true or false: comparisons come to a UInt8. */
-export function isTruth(type: string): boolean {
-  return /^(Bool|UInt8)$/.test(plainType(type));
-}
-
-/** Why a value of this type is neither. */
-export function noTruth(type: string): string {
+/** Why a value of this type is neither true nor false; undefined where it is: comparisons come to a UInt8. */
+export function noTruth(type: string): string | undefined {
   const plain = plainType(type);
+  if (/^(Bool|UInt8)$/.test(plain)) return undefined;
   if (plain === 'Nothing') return 'is always NULL';
   return `comes to a ${plain}, which is not true or false; compare it, as in {A} != 'Total' or {A} > 0`;
 }
