@@ -93,16 +93,9 @@ async function frameHeader(input: ExactBytes): Promise<FrameHeader> {
 }
 
 function contentSize(field: Buffer): bigint | undefined {
-  switch (field.length) {
-    case 0:
-      return undefined;
-    case 2:
-      return BigInt(field.readUInt16LE() + 256);
-    case 8:
-      return field.readBigUInt64LE();
-    default:
-      return BigInt(field.readUIntLE(0, field.length));
-  }
+  if (field.length === 0) return undefined;
+  if (field.length === 8) return field.readBigUInt64LE();
+  return BigInt(field.readUIntLE(0, field.length) + (field.length === 2 ? 256 : 0));
 }
 
 function windowSize(byte: number): number {
