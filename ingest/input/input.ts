@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 /** What can be loaded, wherever it is kept. Errors are those of the system; the reader adds the name of the input. */
 export interface Input {
   /** Its path or address; `-` for standard input. For messages and the history of loads. */
@@ -37,6 +39,10 @@ export interface InputReader {
   /** Ends a read that waits, too. */
   close(): Promise<void>;
 }
+
+/** What a file of this path ends in. */
+export const endingsOf = (path: string): readonly string[] =>
+  basename(path).toLowerCase().split('.').slice(1);
 
 /** In bytes; undefined for what can be read only once, or is not there. */
 export function sizeOf(input: Input): number | undefined {

@@ -1,9 +1,8 @@
 import { constants, createReadStream, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Input, InputReader } from './input.ts';
+import { endingsOf, type Input, type InputReader } from './input.ts';
 import { fill, headBytes, readerOfBytes } from './pieces.ts';
 import { readerOfStream } from './standard-input.ts';
 
@@ -20,7 +19,7 @@ export class LocalFile implements Input {
   }
 
   get endings(): readonly string[] {
-    return basename(this.name).toLowerCase().split('.').slice(1);
+    return endingsOf(this.name);
   }
 
   size(): number | undefined {

@@ -1,4 +1,4 @@
-import type { Input, InputReader } from '../input/input.ts';
+import { endingsOf, type Input, type InputReader } from '../input/input.ts';
 import { readerOf, readerOfBytes } from '../input/pieces.ts';
 import type { Bucket } from './bucket.ts';
 import type { ObjectVersion } from './service.ts';
@@ -23,12 +23,7 @@ export class ObjectInput implements Input {
   }
 
   get endings(): readonly string[] {
-    const { key } = this.#object;
-    return key
-      .slice(key.lastIndexOf('/') + 1)
-      .toLowerCase()
-      .split('.')
-      .slice(1);
+    return endingsOf(this.#object.key);
   }
 
   look(): { version: string; modified: Date } {
@@ -53,11 +48,7 @@ export class ObjectInput implements Input {
     const { size } = this.#object;
     const from = size <= smallBytes ? 0 : size - tailBytes;
     if (start >= from) return (await this.#piece(from)).subarray(start - from).copy(target);
-    let length = 0;
-    for await (const piece of this.#bucket.bytes(this.#object, start, start + target.length)) {
-      length += piece.copy(target, length);
-    }
-    return length;
+    return this.#copy(target, start);
   }
 
   async renew(): Promise<void> {
@@ -73,11 +64,16 @@ export class ObjectInput implements Input {
     const known = this.#bucket.kept.get(name);
     if (known) return known;
     const piece = Buffer.allocUnsafeSlow(size - start);
-    let length = 0;
-    for await (const bytes of this.#bucket.bytes(this.#object, start, size, signal)) {
-      length += bytes.copy(piece, length);
-    }
+    await this.#copy(piece, start, signal);
     this.#bucket.kept.set(name, piece);
     return piece;
+  }
+
+  async #copy(target: Buffer, start: number, signal?: AbortSignal): Promise<number> {
+    let length = 0;
+    for await (const bytes of this.#bucket.bytes(this.#object, start, start + target.length, signal)) {
+      length += bytes.copy(target, length);
+    }
+    return length;
   }
 }

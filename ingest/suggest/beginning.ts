@@ -3,6 +3,7 @@ import { requireNamedOnce } from '../formats/cells.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import { namesIn } from '../formats/json-members.ts';
 import { openBytes, type TextReading } from '../input/byte-source.ts';
+import { compressions } from '../input/compression.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError } from '../input/input-error.ts';
@@ -282,6 +283,6 @@ function textAt(record: unknown, name: string): string {
 
 /** An input of the first lines of another. */
 function firstLines({ name, endings }: Input, lines: readonly string[], count: number): Input {
-  const plain = endings.filter((ending) => !['gz', 'zst', 'br'].includes(ending));
+  const plain = endings.filter((ending) => !Object.hasOwn(compressions, ending));
   return heldInput(name, plain, Buffer.from(`${lines.slice(0, count).join('\n')}\n`));
 }
