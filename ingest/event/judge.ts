@@ -14,7 +14,7 @@ import { lineBits } from './record-place.ts';
 import type { RecordSource } from './record-source.ts';
 import { sideRules } from './rules.ts';
 import { eventNumber } from './several-events.ts';
-import { readTyped, type TypedKind, typedFor } from './typed-values.ts';
+import { readTyped } from './typed-values.ts';
 import {
   isDay,
   type Reading,
@@ -109,7 +109,7 @@ FROM (
 
 /** The text of a field, to be shown and corrected; values of a file are only made text where that is needed. */
 function textOf(field: EventField, source: RecordSource): string {
-  const typed = typedColumn(field, source);
+  const typed = source.typedOf?.(field);
   if (typed) return `ifNull(toString(${typed.column}), '')`;
   // Blanks around an id are part of it; around a number they are not.
   const text = source.textOf(field);
@@ -119,21 +119,9 @@ function textOf(field: EventField, source: RecordSource): string {
 
 function readingOf(field: EventField, source: RecordSource, options: JudgeOptions): Reading {
   const spec = fieldSpecs[field];
-  const typed = typedColumn(field, source);
+  const typed = source.typedOf?.(field);
   if (typed) return readTyped(typed.kind, spec, typed.column);
   return source.textOf(field) === undefined ? readNothing(spec) : readText(spec, `t_${field}`, options);
-}
-
-/** The column that the file holds as values of a kind that the field takes. */
-function typedColumn(
-  field: EventField,
-  { typedOf }: RecordSource,
-): { readonly kind: TypedKind; readonly column: string } | undefined {
-  for (const kind of typedFor[fieldSpecs[field].kind]) {
-    const column = typedOf(field, kind);
-    if (column) return { kind, column };
-  }
-  return undefined;
 }
 
 /** The value of a column of `events`: a count is its own field, or the quantity of its event type. */

@@ -164,7 +164,6 @@ function compileEvent(
     columns: [...used],
     required,
     computed,
-    columnOf,
     columnsOf: (field) => {
       const column = columnOf(field);
       return column === undefined ? [] : [{ column }];

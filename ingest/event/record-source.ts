@@ -18,8 +18,8 @@ export interface RecordSource {
   readonly structure: string;
   /** The text of a field, of type String, empty where a record has none; undefined where nothing in the file gives it. */
   readonly textOf: (field: EventField) => string | undefined;
-  /** The column of a field that the file holds as values of this kind; undefined where it does not. */
-  readonly typedOf: (field: EventField, kind: TypedKind) => string | undefined;
+  /** The column of a field that the file holds as values of a kind that the field takes; absent of text, which holds none. */
+  readonly typedOf?: (field: EventField) => { readonly kind: TypedKind; readonly column: string } | undefined;
   /** What keeps a record from being read at all. */
   readonly rules: readonly Rule[];
   /** What else the text of a field must fulfil in this format. */

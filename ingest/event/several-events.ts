@@ -12,9 +12,10 @@ export interface EventMapping {
   readonly columns: readonly string[];
   /** The text of a field, of type String; undefined where nothing gives it. */
   readonly textOf: (field: EventField, columnText: ColumnText) => string | undefined;
-  /** The one column that a field is read from as it is; undefined for a constant, an expression or nothing. */
-  readonly columnOf: (field: EventField) => string | undefined;
-  /** The same, where it may be another one in each event of a record. `when`: SQL of when the column is the one; absent: always. */
+  /**
+   * The columns that a field is read from as they are; none for a constant, an expression or nothing. There are several where the
+   * events of a record read others. `when`: SQL of when the column is the one; absent: always.
+   */
   readonly columnsOf: (field: EventField) => readonly { readonly column: string; readonly when?: string }[];
   /** What must hold for the expression of a field to have a result; of computed columns. */
   readonly rulesOf: (field: EventField) => readonly Rule[];
@@ -53,14 +54,12 @@ export function severalEvents(events: readonly EventMapping[]): EventMapping & {
   return {
     events: events.length,
     columns: [...new Set(events.flatMap(({ columns }) => columns))],
-    columnOf: (field) => {
-      const columns = new Set(events.map((event) => event.columnOf(field)));
-      return columns.size === 1 ? [...columns][0] : undefined;
+    columnsOf: (field) => {
+      const all = events.map((event) => event.columnsOf(field));
+      const [first = []] = all;
+      if (all.every(([each]) => each?.column === first[0]?.column)) return first;
+      return all.flatMap((columns, n) => columns.map(({ column }) => ({ column, when: isEvent(n) })));
     },
-    columnsOf: (field: EventField) =>
-      events.flatMap((event, n) =>
-        event.columnsOf(field).map(({ column }) => ({ column, when: isEvent(n) })),
-      ),
     textOf: (field, columnText) => {
       const texts = events.map((event) => event.textOf(field, columnText));
       return texts.every((text) => text === undefined)

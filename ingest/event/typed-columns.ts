@@ -62,19 +62,25 @@ export function typedColumns(
     const n = used.findIndex((each) => each.name === name);
     return n < 0 ? undefined : { ...used[n], sql: `${prefix}${n}` };
   };
+  const columnOf = (field: EventField) => {
+    const [only] = mapping.columnsOf(field);
+    return only?.when === undefined ? column(only?.column) : undefined;
+  };
   // The text of a time names its zone.
   const columnText: ColumnText = (name) => {
     const found = column(name);
     const text = found && `toString(${found.sql})`;
     return text && `ifNull(${found.kind === 'time' ? `concat(${text}, 'Z')` : text}, '')`;
   };
-  const isValue = (field: EventField) => {
-    const kinds = typedFor[fieldSpecs[field].kind];
-    const found = column(mapping.columnOf(field));
-    return found
-      ? kinds.length === 0 || kinds.some((kind) => kind === found.kind)
-      : mapping.textOf(field, columnText) === undefined;
+  const typedOf = (field: EventField) => {
+    const { kind, sql = '' } = columnOf(field) ?? {};
+    return kind && typedFor[fieldSpecs[field].kind].includes(kind) ? { kind, column: sql } : undefined;
   };
+  const isValue = (field: EventField) =>
+    typedOf(field) !== undefined ||
+    (columnOf(field)
+      ? typedFor[fieldSpecs[field].kind].length === 0
+      : mapping.textOf(field, columnText) === undefined);
   const structure = used.map(({ name, type }) => `${identifier(name)} ${type}`).join(', ');
   const members = used.flatMap(({ name }, n) => [
     quoted(`${n === 0 ? '' : ','}${JSON.stringify(name)}:`),
@@ -91,10 +97,7 @@ export function typedColumns(
     ),
     structure,
     textOf: (field) => mapping.textOf(field, columnText),
-    typedOf: (field, kind) => {
-      const found = column(mapping.columnOf(field));
-      return found?.kind === kind ? found.sql : undefined;
-    },
+    typedOf,
     rules: [],
     textRules: (field) => {
       const isText = mapping.columnsOf(field).some(({ column: name }) => !column(name)?.kind);

@@ -41,7 +41,6 @@ export function cellsReader(
     ),
     structure: structureOf(framing),
     textOf: (field) => mapping.textOf(field, columnText),
-    typedOf: () => undefined,
     rules: [
       ...unreadable,
       ...rules,

@@ -135,7 +135,6 @@ export function jsonSource(framing: Framing, mapping: Mapping, ignoreUnknown: bo
     ),
     structure: structureOf(framing),
     textOf: (field) => mapping.textOf(field, columnText),
-    typedOf: () => undefined,
     rules: [
       // What is not UTF-8, or holds a NUL, is not JSON either.
       ...unreadable.map(({ broken, reason }) => ({ broken: `empty(keys) AND ${broken}`, reason })),
