@@ -59,14 +59,12 @@ export async function openBytes(
     const opened = await openText(counted(raw, onBytes), compressionNamed(input), reading);
     const { text, bytesBefore, unit } = opened;
     const { size, read, close } = text;
-    const { onText } = reading;
-    const shown = async (target: Buffer) => {
-      const bytes = await read(target).catch(named);
-      onText?.(target.subarray(0, bytes));
-      return bytes;
-    };
     return {
-      read: onText ? shown : (target) => read(target).catch(named),
+      read: async (target) => {
+        const bytes = await read(target).catch(named);
+        reading.onText?.(target.subarray(0, bytes));
+        return bytes;
+      },
       close,
       unit,
       ...(size !== undefined && {
@@ -105,24 +103,8 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
   return { ...raw, read };
 }
 
-/** A byte order mark is one of the encoding that is named, or no mark. */
-function encodingAs(head: Buffer, encoding: string): { readonly name: string; readonly bomBytes: number } {
-  const { name, bomBytes } = textEncodingOf(head);
-  return { name: encoding, bomBytes: name === encoding ? bomBytes : 0 };
-}
-
-/** Its size is known only where the text is in the input as it is, behind so many bytes. */
-interface OpenedText {
-  readonly text: InputReader;
-  readonly bytesBefore: number;
-  readonly unit: ByteSource['unit'];
-}
-
-async function openText(
-  raw: InputReader,
-  byName: Compression,
-  { encoding, records }: TextReading,
-): Promise<OpenedText> {
+/** The size of the text is known only where it is in the input as it is, behind so many bytes. */
+async function openText(raw: InputReader, byName: Compression, { encoding, records }: TextReading) {
   const packed = await peek(raw);
   const compression = compressionOf(packed.head, byName);
   let text = packed;
@@ -133,8 +115,10 @@ async function openText(
     }
   }
   refuseBinary(text.head);
-  const { name, bomBytes } =
-    encoding === undefined ? textEncodingOf(text.head) : encodingAs(text.head, encoding);
+  const seen = textEncodingOf(text.head);
+  const name = encoding ?? seen.name;
+  // A byte order mark is one of the encoding that is named, or no mark.
+  const bomBytes = name === seen.name ? seen.bomBytes : 0;
   if (bomBytes > 0) await text.read(Buffer.alloc(bomBytes));
   const unpacked = text;
   if (encoding === undefined && name === 'utf-8') requireUtf8(text.head);
@@ -142,15 +126,15 @@ async function openText(
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
   const head = text === unpacked ? text.head.subarray(bomBytes) : text.head;
   if (records && (records.length > 0 || beginsWithArray(head))) {
-    const lines = readerOf(recordsOfArray(piecesOf(text), records), text.close);
-    return { text: lines, bytesBefore: 0, unit: 'record' };
+    const lines: InputReader = readerOf(recordsOfArray(piecesOf(text), records), text.close);
+    return { text: lines, bytesBefore: 0, unit: 'record' as const };
   }
   if (records) refuseObjectOfLines(head);
   const { size, read, close } = text;
   return {
     text: { read, close, ...(size !== undefined && { size: size - bomBytes }) },
     bytesBefore: bomBytes,
-    unit: 'line',
+    unit: 'line' as const,
   };
 }
 

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import type { Compression } from './compression.ts';
 import { InputError } from './input-error.ts';
 import { hint, optionHint } from './option-hint.ts';
-import { carriageReturn, lineFeed } from './text.ts';
 
 /** How text is encoded; `bomBytes` are to be left out. */
 export interface TextEncoding {
@@ -93,10 +92,7 @@ export function requireUtf8(head: Buffer): void {
 
 /** Whether the first line ends with a CR alone. CRs before an LF are part of a CRLF that was converted twice. */
 export function endsLinesWithCr(head: Buffer): boolean {
-  let at = head.indexOf(carriageReturn);
-  if (at < 0 || head.subarray(0, at).includes(lineFeed)) return false;
-  while (head[at] === carriageReturn) at++;
-  return head[at] !== lineFeed;
+  return /^[^\r\n]*\r+(?![\r\n])/.test(head.toString('latin1'));
 }
 
 /** Whether it can be the beginning of a text file, in UTF-8 or UTF-16. */

@@ -1,5 +1,5 @@
-export const lineFeed = 10;
-export const carriageReturn = 13;
+const lineFeed = 10;
+const carriageReturn = 13;
 const oneLineFeed = Buffer.from('\n');
 const oneCarriageReturn = Buffer.from('\r');
 
