@@ -61,13 +61,7 @@ async function* unpackFrame(
   }
 }
 
-interface FrameHeader {
-  readonly bytes: Buffer;
-  readonly contentBytes: bigint | undefined;
-  readonly hasChecksum: boolean;
-}
-
-async function frameHeader(input: ExactBytes): Promise<FrameHeader> {
+async function frameHeader(input: ExactBytes) {
   const descriptor = await take(input, 1);
   const flags = descriptor.readUInt8();
   const oneSegment = (flags & 0x20) !== 0;
