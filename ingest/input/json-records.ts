@@ -92,7 +92,9 @@ class ArrayCutter {
         if (byte === comma) continue;
         if (start >= 0) lines.push(piece.subarray(start, at + 1));
         start = -1;
-        this.#endArray();
+        // The objects on the path are open still.
+        this.#depth = this.#path.length;
+        this.#place = this.#depth === 0 ? 'between' : 'behind';
         continue;
       }
       if (!this.#element) {
@@ -220,19 +222,8 @@ class ArrayCutter {
   }
 
   #beginArray(): void {
-    [this.#place, this.#depth, this.#element, this.#comma, this.#name] = [
-      'records',
-      0,
-      false,
-      false,
-      'other',
-    ];
-  }
-
-  #endArray(): void {
-    // The objects on the path are open still.
-    this.#depth = this.#path.length;
-    this.#place = this.#depth === 0 ? 'between' : 'behind';
+    [this.#place, this.#depth, this.#name] = ['records', 0, 'other'];
+    [this.#element, this.#comma] = [false, false];
   }
 
   #member(): string {
