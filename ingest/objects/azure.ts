@@ -56,8 +56,4 @@ export class AzureService implements ObjectService {
     const next = textOf(root, 'NextMarker');
     return { objects, ...(next && { next }) };
   }
-
-  async mayPassNow(): Promise<boolean> {
-    return false;
-  }
 }

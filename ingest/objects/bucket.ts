@@ -133,7 +133,7 @@ export class Bucket {
       const refusal = refusalOf(answer, await textOfBody(answer, signal, longestRefusal));
       // An answer to HEAD has no text that says why.
       const { code } = method === 'HEAD' ? await this.#reason(at, refusal, signal) : refusal;
-      if (again || !(await this.#service.mayPassNow({ ...refusal, code }))) {
+      if (again || !(await this.#service.mayPassNow?.({ ...refusal, code }))) {
         throw this.#failure({ ...refusal, code }, answer);
       }
     }

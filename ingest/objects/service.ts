@@ -36,8 +36,8 @@ export interface ObjectService {
     headers: Readonly<Record<string, string>>,
   ): Promise<Record<string, string>>;
   pageOf(xml: string): ListPage;
-  /** Whether the same request may pass now: with new keys, or in the region that the answer names. */
-  mayPassNow(refusal: Refusal): Promise<boolean>;
+  /** Whether the same request may pass now: with new keys, or in the region that the answer names. Absent: it may not. */
+  mayPassNow?(refusal: Refusal): Promise<boolean>;
 }
 
 /** An answer that is no success. */
