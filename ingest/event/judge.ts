@@ -160,6 +160,12 @@ interface Rules {
   readonly own: readonly FieldRule[];
 }
 
+const idRule: FieldRule = {
+  field: 'event_id',
+  broken: "t_event_id = ''",
+  reason: 'is required where duplicates are skipped',
+};
+
 function rulesOf(
   source: RecordSource,
   readings: Readonly<Record<EventField, Reading>>,
@@ -167,15 +173,7 @@ function rulesOf(
 ): Rules {
   const required: FieldRule[] = [
     { field: 'event_time', broken: `NOT ${readings.event_time.given}`, reason: 'is required' },
-    ...(requireEventId
-      ? [
-          {
-            field: 'event_id' as const,
-            broken: "t_event_id = ''",
-            reason: 'is required where duplicates are skipped',
-          },
-        ]
-      : []),
+    ...(requireEventId ? [idRule] : []),
   ];
   const own = eventFields.flatMap((field) =>
     [...readings[field].rules, ...source.textRules(field)].map((rule) => ({ ...rule, field })),

@@ -44,7 +44,7 @@ async function open(input: Input, { reading, onBytes, signal }: ReadOptions): Pr
           if (end - start <= mostHeldBytes) held = Buffer.allocUnsafeSlow(end - start);
           return held;
         };
-        for await (const data of bytesOf(input, part, { hold, signal })) {
+        for await (const data of bytesOf(input, part, hold, signal)) {
           hash.update(data);
           onBytes(data.length);
         }
@@ -98,10 +98,8 @@ async function* ownFile(
 async function* bytesOf(
   input: Input,
   { start, end }: ParquetPart,
-  {
-    hold,
-    signal,
-  }: { readonly hold?: () => Buffer | undefined; readonly signal?: AbortSignal | undefined } = {},
+  hold?: () => Buffer | undefined,
+  signal?: AbortSignal,
 ): AsyncGenerator<Buffer> {
   try {
     const reader = await input.readFrom(start, signal);
