@@ -59,10 +59,13 @@ const openRejectsOf = together<string, number>(async (store, chunks) => {
 /** Condition on `rejected_rows`: dismissed. Such a row stays when its chunk comes again, also where that makes an event of it. */
 export const dismissedRejects = "(replay_id = '' AND dismissed_at != 0)";
 
-/** Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed. */
-export async function forgetRejected(store: Store, chunks: readonly string[]): Promise<void> {
-  const condition = "replay_id = '' AND dismissed_at = 0";
-  await changeChunks(store, 'rejected_rows', 'DELETE', { chunks, condition });
+/**
+ * Deletes what was rejected of chunks; not what is being replayed, or was, or is dismissed.
+ * @param but the load whose rows stay
+ */
+export async function forgetRejected(store: Store, chunks: readonly string[], but = ''): Promise<void> {
+  const condition = "replay_id = '' AND dismissed_at = 0 AND load_id != {but:String}";
+  await changeChunks(store, 'rejected_rows', 'DELETE', { chunks, condition, params: { but } });
 }
 
 /** What is told of a rejected row that is open again with its corrected fields. */

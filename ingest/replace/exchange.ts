@@ -25,7 +25,7 @@ import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { markUnloaded } from '../ledger/load-records.ts';
 import { monthsOf } from '../load/chunk-months.ts';
-import { dismissRejects, forgetRejected } from '../rejects/rejected-rows.ts';
+import { correctedOnce, dismissRejects, forgetRejected, openRejects } from '../rejects/rejected-rows.ts';
 import { relistDays } from './relist-days.ts';
 import { heldChunks, isHeldEvent, leavingEvents, monthsIn, type Target } from './target.ts';
 
@@ -71,15 +71,13 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
   await dropStaging(store);
   load.assertTurnHeld();
   await onShards(store, (shard) => exchangeEvents(shard, load, replacement, loadTime));
+  await exchangeRejected(ledger, load, replacement);
   await rebuildRollups(store, catalog, ranges, {
     allowUnsettledChunks: true,
     isRewrite: true,
     beforeExchange: () => load.assertTurnHeld(),
   });
   await relistDays(store, target, [...replaced, load.id], ranges);
-  const { sql, params } = chunksOf(replaced);
-  await dismissRejects(store, `r.chunk IN ${sql}`, params);
-  for (const { chunk } of held) await keepRejected(ledger, load, chunk.id);
   for (const { chunk, rows } of held) {
     const stored = await storedRows(store, chunk.id);
     if (stored.rows !== rows)
@@ -116,8 +114,6 @@ async function claim(ledger: Ledger, load: Load, { held, replaced }: Replacement
   await inRuns(ids, async (chunks) => {
     await forgetLoaded(store, chunks);
     await stopSending(store, chunks);
-    // Read with other flags, such as --round-money, a record that was rejected is an event.
-    await forgetRejected(store, chunks);
   });
   return retrying(() => storeTime(store), ledger.retries);
 }
@@ -164,13 +160,31 @@ async function exchangeEvents(
   });
 }
 
-/** A row keeps the version of its first arrival, so that one which was replayed or dismissed since stays so. */
-async function keepRejected({ store }: Ledger, load: Load, chunk: string): Promise<void> {
-  await store.command({
-    query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, version)
-      SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') FROM incoming_staging
-      WHERE batch = {batch:String} AND notEmpty(faults)`,
-    query_params: { batch: heldBy(chunk, load.id) },
-    clickhouse_settings: fillSettings,
-  });
+/**
+ * Dismisses the rejected rows of what leaves, and puts those of the chunks that come in the place of what was rejected of them
+ * before: read with other flags, such as --round-money, some are events.
+ */
+async function exchangeRejected(
+  { store }: Ledger,
+  load: Load,
+  { replaced, held }: Replacement,
+): Promise<void> {
+  const { sql, params } = chunksOf(replaced);
+  await dismissRejects(store, `r.chunk IN ${sql}`, params);
+  const rejected = 'incoming_staging WHERE load_id = {holder:String} AND notEmpty(faults)';
+  const insert = (select: string) =>
+    store.command({
+      query: `INSERT INTO rejected_rows (chunk, line, load_id, file, faults, raw, fields, version) ${select}`,
+      query_params: { holder: load.id, told: correctedOnce },
+      clickhouse_settings: fillSettings,
+    });
+  // A correction that was taken back stays with its row, which is of this load from here on.
+  await insert(`SELECT chunk, line, {holder:String}, file, faults, raw, fields, now64(6) FROM rejected_rows FINAL
+    WHERE ${openRejects} AND has(faults, ('', {told:String})) AND (chunk, line) IN (SELECT chunk, line FROM ${rejected})`);
+  const ids = held.map(({ chunk }) => chunk.id);
+  await inRuns(ids, (chunks) => forgetRejected(store, chunks, load.id));
+  // Below every other version: a row that was dismissed, or has its correction, stays so.
+  await insert(
+    `SELECT chunk, line, load_id, file, faults, raw, fields, toDateTime64(0, 6, 'UTC') FROM ${rejected}`,
+  );
 }

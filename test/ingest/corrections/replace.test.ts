@@ -160,7 +160,8 @@ test('days of an account are replaced, whichever loads brought them, on both sid
 });
 
 test('rejected rows of the old load go, and those of the new one are kept', async () => {
-  const first = await replace(await file('old.ndjson', withRejects(events(20))));
+  const old = await file('old.ndjson', withRejects(events(20)));
+  const first = await replace(old);
   const [id] = JSON.parse(first.stdout).loads;
   const path = await file('new.ndjson', withRejects(events(10)));
   expect((await replace('--replaces', id, '--max-rejects', '10%', path)).code).toBe(1);
@@ -174,7 +175,7 @@ test('rejected rows of the old load go, and those of the new one are kept', asyn
   expect((await open(id)).filter(Boolean)).toHaveLength(0);
 });
 
-test('a rejected row that other flags make an event of waits for no correction any more; the others do', async () => {
+test('a rejected row that other flags make an event of waits for no correction any more; the others do, with corrections that were taken back', async () => {
   const rows = events(10).map((line, n) => ({
     ...line,
     ...(n < 2 && { spend: '0.1234567' }),
@@ -182,11 +183,31 @@ test('a rejected row that other flags make an event of waits for no correction a
   }));
   const path = await file('money.ndjson', ndjson(rows));
   const [id] = JSON.parse((await replace(path)).stdout).loads;
+  const rejected = (load: string) => run(['rejects', load, '--json']);
+  const corrected = (await rejected(id)).stdout.replaceAll('"quantity":"0"', '"quantity":"3"');
+  await run(['replay', id, await file('corrected.ndjson', corrected)]);
+  expect(await counted()).toEqual([8, '0.8']);
+  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
+  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  expect((await run(['unload', replay])).stderr).toContain('1 rejected row');
+
   const again = await replace('--round-money', '--replaces', id, path);
   expect(again.code).toBe(4);
   expect(await sound()).toEqual([8, '0.823457']);
-  const { stdout } = await run(['rejects', JSON.parse(again.stdout).loads[0], '--csv']);
-  expect(stdout.trimEnd().split('\n').slice(1)).toHaveLength(2);
+  const [by] = JSON.parse(again.stdout).loads;
+  const { stdout } = await rejected(by);
+  const open = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(open.map((row) => [row.load, row.line, row.event.quantity])).toEqual([
+    [by, 1, '0'],
+    [by, 10, '3'],
+  ]);
+  expect(open[0].faults).toHaveLength(1);
+  // A correction that was taken back needs no change.
+  await run(['replay', by, await file('again.ndjson', stdout)]);
+  expect(await sound()).toEqual([9, '0.923457']);
 });
 
 test('rejected rows of what another load has ended stay open when the one that was killed is replaced', async () => {
@@ -312,7 +333,7 @@ test('a replacement that was silent until its events were there leaves its chunk
   const lapsed = vi.spyOn(Load.prototype, 'heartbeatLapsedSince');
   onTestFinished(() => lapsed.mockRestore());
   store.command = async (params) => {
-    if (/INSERT INTO rejected_rows/.test(params.query)) lapsed.mockReturnValue(true);
+    if (/INSERT INTO chunk_days/.test(params.query)) lapsed.mockReturnValue(true);
     return db.store.command(params);
   };
   await expect(replaceBy(store, target, path)).rejects.toThrow('could not record a heartbeat');
