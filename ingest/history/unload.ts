@@ -178,11 +178,7 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
       await putInDoubt(ledger, turn, some);
       await withdrawChunks(store, some);
     });
-    // The replacement had dismissed them: with its file they come as new ones.
-    const replaced = await idsOf(store, chunksOf(found.replaced));
-    await inRuns(replaced, (some) =>
-      changeChunks(store, 'rejected_rows', 'DELETE', { chunks: some, condition: "replay_id = ''" }),
-    );
+    await forgetDismissed(store, chunksOf(found.replaced));
     await rebuildRollups(store, catalog, months, {
       allowUnsettledChunks: true,
       isRewrite: true,
@@ -193,6 +189,13 @@ async function takeBack(store: Store, load: LoadState, turn: Load, options: Wait
   });
   await markUnloaded(store, loads);
   return found;
+}
+
+/** Deletes the rejected rows that a replacement has dismissed: with their file they come as new ones. */
+export async function forgetDismissed(store: Store, replaced: ChunkSet): Promise<void> {
+  await inRuns(await idsOf(store, replaced), (chunks) =>
+    changeChunks(store, 'rejected_rows', 'DELETE', { chunks, condition: "replay_id = ''" }),
+  );
 }
 
 const idsOf = async (store: Store, { sql, params }: ChunkSet): Promise<string[]> =>

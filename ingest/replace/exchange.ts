@@ -19,7 +19,8 @@ import { type DeliveredChunk, markLoaded, storedRows } from '../delivery/chunk-o
 import { heldBy } from '../delivery/staging.ts';
 import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
 import { keepPastEvents, type Leaving } from '../history/past-events.ts';
-import { chunksOf } from '../history/unload.ts';
+import { loadsReplacedBy } from '../history/replacements.ts';
+import { chunksOf, forgetDismissed } from '../history/unload.ts';
 import { inRuns } from '../ledger/delete-chunks.ts';
 import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
@@ -162,15 +163,21 @@ async function exchangeEvents(
 
 /**
  * Dismisses the rejected rows of what leaves, and puts those of the chunks that come in the place of what was rejected of them
- * before: read with other flags, such as --round-money, some are events.
+ * before: read with other flags, such as --round-money, some are events. Those that come with files which the target had replaced
+ * are open again.
  */
 async function exchangeRejected(
   { store }: Ledger,
   load: Load,
-  { replaced, held }: Replacement,
+  { target, replaced, held }: Replacement,
 ): Promise<void> {
   const { sql, params } = chunksOf(replaced);
   await dismissRejects(store, `r.chunk IN ${sql}`, params);
+  const back = 'load' in target ? await loadsReplacedBy(store, target.load) : [];
+  await forgetDismissed(store, {
+    sql: `(SELECT chunk FROM load_chunks WHERE load_id IN {back:Array(String)} AND chunk IN ${heldChunks()})`,
+    params: { back, holder: load.id },
+  });
   const rejected = 'incoming_staging WHERE load_id = {holder:String} AND notEmpty(faults)';
   const insert = (select: string) =>
     store.command({

@@ -159,7 +159,7 @@ test('days of an account are replaced, whichever loads brought them, on both sid
   expect(await sound()).toEqual([2, '2']);
 });
 
-test('rejected rows of the old load go, and those of the new one are kept', async () => {
+test('rejected rows of the old load go, and those of the new one are kept; they come back with the old file', async () => {
   const old = await file('old.ndjson', withRejects(events(20)));
   const first = await replace(old);
   const [id] = JSON.parse(first.stdout).loads;
@@ -173,6 +173,11 @@ test('rejected rows of the old load go, and those of the new one are kept', asyn
   const open = async (load: string) => (await run(['rejects', load, '--json'])).stdout.trimEnd().split('\n');
   expect((await open(by)).filter(Boolean)).toHaveLength(2);
   expect((await open(id)).filter(Boolean)).toHaveLength(0);
+
+  const back = await replace('--replaces', by, old);
+  expect(back.code).toBe(4);
+  expect(await sound()).toEqual([16, '1.6']);
+  expect((await open(JSON.parse(back.stdout).loads[0])).filter(Boolean)).toHaveLength(4);
 });
 
 test('a rejected row that other flags make an event of waits for no correction any more; the others do, with corrections that were taken back', async () => {
