@@ -68,11 +68,12 @@ export const recordLoad = together<LoadRecord, void>(async (store, records) => {
   return records.map(() => undefined);
 });
 
-/** Records that loads are taken back. */
+/** Records that loads are taken back; one that was killed ended with its last heartbeat. */
 export async function markUnloaded(store: Store, loads: readonly string[]): Promise<void> {
   await store.command({
     query: `INSERT INTO loads (* EXCEPT version)
-            SELECT * EXCEPT version REPLACE ('unloaded' AS state) FROM loads FINAL WHERE load_id IN {loads:Array(String)}`,
+            SELECT * EXCEPT version REPLACE ('unloaded' AS state, if(l.finished_at > 0, l.finished_at, l.version) AS finished_at)
+            FROM loads AS l FINAL WHERE load_id IN {loads:Array(String)}`,
     query_params: { loads },
   });
 }

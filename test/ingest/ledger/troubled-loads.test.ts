@@ -139,4 +139,6 @@ test('a load that waits for input for ever is under way for ever longer; killed,
   const { state, seconds } = await ran();
   expect(state).toBe('dead');
   expect(await ran()).toMatchObject({ seconds });
+  expect((await loader.run(['unload', load])).code).toBe(0);
+  expect(await ran()).toMatchObject({ state: 'unloaded', seconds: expect.closeTo(seconds, 1) });
 });
