@@ -143,7 +143,7 @@ describe.each(['csv', 'ndjson'])('a faulty line at the end of a %s', (kind) => {
     expect(await counted()).toBe(39);
     const again = await ingest('events', path);
     expect(again.code).toBe(4);
-    expect(again.stderr).toContain('1 rejected row of it wait');
+    expect(again.stderr).toContain('1 row rejected before waits');
     expect(await counted()).toBe(39);
   });
 });
