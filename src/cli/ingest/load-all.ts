@@ -190,14 +190,14 @@ function report(
   const files = counted(run.files, 'file');
   const isNothing = rows + rejectedRows + duplicateRows + leftOutRows === 0;
   for (const each of run.replaced) say(each);
-  if (isNothing && repeatedRows === 0 && run.replaced.length > 0) return;
-  // Rejected when they were loaded before.
+  // Rows that an earlier load of these files rejected.
   const waiting = run.open - rejectedRows;
   if (waiting > 0) {
     say(
       `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
     );
   }
+  if (isNothing && repeatedRows === 0 && run.replaced.length > 0) return;
   if (isNothing && repeatedRows + waiting > 0) {
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
     return;

@@ -178,6 +178,13 @@ test('rejected rows of the old load go, and those of the new one are kept; they 
   expect(back.code).toBe(4);
   expect(await sound()).toEqual([16, '1.6']);
   expect((await open(JSON.parse(back.stdout).loads[0])).filter(Boolean)).toHaveLength(4);
+
+  const days = ['--replaces-days', '2026-03-01..2026-03-05', '--of', loads.account];
+  await replaced(...days, await file('days.ndjson', ndjson(events(5))));
+  expect(await replace(old)).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('4 rows rejected before wait for a correction'),
+  });
 });
 
 test('a rejected row that other flags make an event of waits for no correction any more; the others do, with corrections that were taken back', async () => {
