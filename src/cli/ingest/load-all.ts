@@ -197,11 +197,9 @@ function report(
       `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
     );
   }
-  if (isNothing && repeatedRows === 0 && run.replaced.length > 0) return;
-  if (isNothing && repeatedRows + waiting > 0) {
+  if (isNothing && repeatedRows > 0)
     say(`nothing to do: all ${counted(repeatedRows, 'event')} of ${files} were already loaded`);
-    return;
-  }
+  if (isNothing && repeatedRows + waiting + run.replaced.length > 0) return;
   const rate = formatNumber(Math.round(rows / Math.max(0.001, run.seconds)));
   const parts = [
     `${counted(rows, 'event')} ${flags.dryRun ? 'can be loaded' : 'loaded'} from ${files} in ${run.seconds} s (${rate}/s)`,
