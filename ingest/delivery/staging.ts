@@ -7,7 +7,7 @@ import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { inRuns } from '../ledger/delete-chunks.ts';
+import { inRuns } from '../ledger/change-chunks.ts';
 import type { ChunkBalance } from '../ledger/ledger.ts';
 import { commentOf } from '../ledger/loads-at-work.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';

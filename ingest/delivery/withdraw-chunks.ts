@@ -1,7 +1,7 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { onServers } from '../../clickhouse/cluster/on-nodes.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { changeChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks } from '../ledger/change-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { forgetRejected } from '../rejects/rejected-rows.ts';

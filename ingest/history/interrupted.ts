@@ -12,7 +12,8 @@ export interface InterruptedUnload {
 
 /**
  * Loads whose `unload` ended before it was done: nobody wants their files loaded again. A load whose chunks another has
- * loaded since is not among them, nor one whose `unload` was refused or has taken nothing out.
+ * loaded since is not among them, nor one whose `unload` was refused or has marked none of its chunks as
+ * withdrawn.
  */
 export async function interruptedUnloads(store: Store): Promise<InterruptedUnload[]> {
   const interrupted = await select<{ id: string; load: string }>(

@@ -111,13 +111,13 @@ export function writeRejects(
   );
 }
 
-/** What is recorded of a load. */
+/** What the ledger tells of a load; `dead`: its heartbeats have stopped. */
 export interface LoadState extends Pick<LoadRecord, 'id' | 'kind'> {
   readonly state: LoadRecord['state'] | 'dead' | 'unloaded';
   readonly replayId: string;
 }
 
-/** @throws when no load has that id */
+/** Looks a load up. @throws when no load has that id */
 export async function requireLoad(store: Store, id: string): Promise<LoadState> {
   const [found] = await select<LoadState>(
     store,

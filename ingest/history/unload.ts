@@ -6,7 +6,7 @@ import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
-import { changeChunks, inRuns } from '../ledger/delete-chunks.ts';
+import { changeChunks, inRuns } from '../ledger/change-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import type { Load, WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';

@@ -3,7 +3,7 @@ import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { describePlace } from '../event/record-place.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { changeChunks } from '../ledger/delete-chunks.ts';
+import { changeChunks } from '../ledger/change-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
 /** A rule that a record breaks. */
@@ -91,14 +91,14 @@ export async function reopenRejects(store: Store, replayId: string): Promise<voi
 /**
  * Lets go of open rejected rows, but for those that are being replayed. Returns how many there were.
  * Their new version follows right upon the old one, so that a replay which begins at the same time wins.
- * @param of condition on `rejected_rows AS r`, with its parameters
+ * @param condition on `rejected_rows AS r`, with its parameters
  */
 export async function dismissRejects(
   store: Store,
-  of: string,
+  condition: string,
   params: Readonly<Record<string, unknown>>,
 ): Promise<number> {
-  const open = `${of} AND ${openRejects} AND replay_id = ''`;
+  const open = `${condition} AND ${openRejects} AND replay_id = ''`;
   const counted = `SELECT toFloat64(count()) AS open FROM rejected_rows AS r FINAL WHERE ${open}`;
   const row = await selectOne<{ open: number }>(store, counted, params);
   if (row.open === 0) return 0;

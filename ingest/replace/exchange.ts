@@ -21,7 +21,7 @@ import { forgetLoaded, stopSending } from '../delivery/withdraw-chunks.ts';
 import { keepPastEvents, type Leaving } from '../history/past-events.ts';
 import { loadsReplacedBy } from '../history/replacements.ts';
 import { chunksOf, forgetDismissed } from '../history/unload.ts';
-import { inRuns } from '../ledger/delete-chunks.ts';
+import { inRuns } from '../ledger/change-chunks.ts';
 import { type Ledger, recordChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { markUnloaded } from '../ledger/load-records.ts';

@@ -2,7 +2,7 @@ import { type Store, select } from '../../clickhouse/client.ts';
 import { fillSettings } from '../../clickhouse/consistency/replace-months.ts';
 import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { chunksOf } from '../history/unload.ts';
-import { changeChunks, inRuns } from '../ledger/delete-chunks.ts';
+import { changeChunks, inRuns } from '../ledger/change-chunks.ts';
 import type { Target } from './target.ts';
 
 const inReach = 'day BETWEEN {from:Date} AND {to:Date}';

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { unload } from '../../ingest/history/unload.ts';
-import { changeChunks } from '../../ingest/ledger/delete-chunks.ts';
+import { changeChunks } from '../../ingest/ledger/change-chunks.ts';
 import { event } from '../support/events.ts';
 import { seededRandom } from '../support/random.ts';
 import { bodyOf, type TestReceiver, useReceiver } from '../support/receiver.ts';
