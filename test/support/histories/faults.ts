@@ -1,12 +1,13 @@
 import {
   closeSync,
   existsSync,
-  fstatSync,
+  fsyncSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -124,19 +125,41 @@ async function flipByte(session: Session, dice: Dice, ms: number): Promise<strin
   try {
     if (!part) return 'no part to flip a byte of';
     const names = readdirSync(part.path).filter((name) => name.endsWith('.bin'));
-    const file = openSync(join(part.path, names[at % names.length] ?? ''), 'r+');
-    const { size } = fstatSync(file);
-    const place = at % size;
-    const byte = Buffer.alloc(1);
-    readSync(file, byte, 0, 1, place);
-    writeSync(file, Buffer.from([(byte[0] ?? 0) ^ (1 << (at % 8))]), 0, 1, place);
+    const path = join(part.path, names[at % names.length] ?? '');
+    const place = at % statSync(path).size;
+    const byte = exchangeByte(path, place, (byte) => byte ^ (1 << (at % 8)));
     await delay(ms);
-    writeSync(file, byte, 0, 1, place);
-    closeSync(file);
+    // A disk that fails forgets what was not synced, and is mounted anew.
+    for (let mended = false; !mended; await delay(100)) mended = writesByte(path, place, byte);
     return `flip a byte of ${part.table} for ${ms} ms`;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return 'the part is gone whose byte was to be flipped';
+  }
+}
+
+/** Writes a byte so that it stays. @returns the one that was there */
+function exchangeByte(path: string, place: number, other: (byte: number) => number): number {
+  const file = openSync(path, 'r+');
+  try {
+    const byte = Buffer.alloc(1);
+    readSync(file, byte, 0, 1, place);
+    const was = byte[0] ?? 0;
+    writeSync(file, Buffer.from([other(was)]), 0, 1, place);
+    fsyncSync(file);
+    return was;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function writesByte(path: string, place: number, byte: number): boolean {
+  try {
+    exchangeByte(path, place, () => byte);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error;
+    return false;
   }
 }
 
