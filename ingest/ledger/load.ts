@@ -64,7 +64,7 @@ export class Load {
   #heartbeatAt = performance.now();
   #lapsedUntil = Number.NEGATIVE_INFINITY;
   #turnAt = 0;
-  #hasEnded = false;
+  #hasFailed = false;
   #requeue: Promise<void> | undefined;
 
   private constructor(store: Store, description: LoadDescription, now: Date) {
@@ -108,14 +108,13 @@ export class Load {
   async finish(): Promise<void> {
     await this.#stopBeating();
     await retrying(() => this.#record('loaded'));
-    this.#hasEnded = true;
   }
 
-  /** Records the failure of a load that is not finished; if ClickHouse is away, the load counts as dead once its last heartbeat is old. */
+  /** Records the failure; if ClickHouse is away, the load counts as dead once its last heartbeat is old. */
   async fail(error: unknown): Promise<void> {
     // It may have been unloaded since it failed, while it waited to be mended.
-    if (this.#hasEnded) return;
-    this.#hasEnded = true;
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
     await this.#stopBeating();
     const reason = error instanceof Error ? (titleOfPage(error) ?? error.message) : String(error);
     await this.#record('failed', reason).catch(() => {});

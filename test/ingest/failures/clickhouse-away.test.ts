@@ -92,21 +92,6 @@ test('a load rides out a ClickHouse that goes away while events are counted', as
   await end();
 });
 
-test('a load whose events are all there is complete, also where the look at their times fails', async () => {
-  const file = join(folder, 'complete.ndjson');
-  writeFileSync(file, ndjson([event({ event_time: '2026-03-01T15:00:00Z' })]));
-  const store: typeof db.store = Object.create(db.store);
-  store.query = async (params: Parameters<typeof store.query>[0]) => {
-    if (/FROM events AS e\s.*formatDateTime/s.test(params.query)) throw new Error('not enough memory');
-    return db.store.query(params);
-  };
-  const input = new LocalFile(file);
-  const load = loadEvents({ store, input, timezone: 'Asia/Tokyo', now: () => new Date() });
-  await expect(load).rejects.toThrow('not enough memory');
-  const query = 'SELECT toString(state) AS state FROM loads FINAL WHERE file = {file:String}';
-  expect(await select(db.store, query, { file })).toEqual([{ state: 'loaded' }]);
-});
-
 test('a failure of ClickHouse is no failure of the file, and says how to continue', async () => {
   const file = join(folder, 'refused.ndjson');
   writeFileSync(file, ndjson([event()]));
