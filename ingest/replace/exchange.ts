@@ -39,9 +39,9 @@ export interface Replacement {
 }
 
 /**
- * Puts what a load holds back in the place of what leaves: in the events, then in the rollups, then in the ledger. Reports
- * show it from the second step on. Killed at any point, the same command does all of it again: until the end the ledger has the
- * new chunks in doubt, and the old ones with all their days. The caller holds the turn of a replacement.
+ * Puts what a load holds back in the place of what leaves: in the events, then in the rejected rows, in the rollups
+ * and in the ledger. Reports show it from the rollups on. Killed at any point, the same command does all of it again: until the
+ * end the ledger has the new chunks in doubt, and the old ones with all their days. The caller holds the turn of a replacement.
  */
 export async function exchange(ledger: Ledger, load: Load, replacement: Replacement): Promise<void> {
   const { store } = ledger;
@@ -72,6 +72,7 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
   await dropStaging(store);
   load.assertTurnHeld();
   await onShards(store, (shard) => exchangeEvents(shard, load, replacement, loadTime));
+  load.assertTurnHeld();
   await exchangeRejected(ledger, load, replacement);
   await rebuildRollups(store, catalog, ranges, {
     allowUnsettledChunks: true,
@@ -173,11 +174,14 @@ async function exchangeRejected(
 ): Promise<void> {
   const { sql, params } = chunksOf(replaced);
   await dismissRejects(store, `r.chunk IN ${sql}`, params);
-  const back = 'load' in target ? await loadsReplacedBy(store, target.load) : [];
-  await forgetDismissed(store, {
-    sql: `(SELECT chunk FROM load_chunks WHERE load_id IN {back:Array(String)} AND chunk IN ${heldChunks()})`,
-    params: { back, holder: load.id },
-  });
+  if ('load' in target) {
+    const back = await loadsReplacedBy(store, target.load);
+    await forgetDismissed(store, {
+      sql: `(SELECT chunk FROM load_chunks WHERE load_id IN {back:Array(String)} AND chunk IN ${heldChunks()}
+        AND chunk NOT IN (SELECT chunk FROM load_chunks WHERE load_id = {target:String}))`,
+      params: { back, holder: load.id, target: target.load },
+    });
+  }
   const rejected = 'incoming_staging WHERE load_id = {holder:String} AND notEmpty(faults)';
   const insert = (select: string) =>
     store.command({

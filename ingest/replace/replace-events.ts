@@ -8,6 +8,7 @@ import { chunksOf } from '../history/unload.ts';
 import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
 import { Load } from '../ledger/load.ts';
 import type { LoadResult } from '../load/load-events.ts';
+import { countOpenRejects } from '../rejects/rejected-rows.ts';
 import { exchange } from './exchange.ts';
 import {
   describeTarget,
@@ -81,12 +82,18 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
         load.counts[name] += result[name];
     }
     const held = results.flatMap((result) => result.judged ?? []);
-    await exchange(openLedger(store, options), load, { target, replaced, held }).catch((cause: unknown) => {
+    const ledger = openLedger(store, options);
+    await exchange(ledger, load, { target, replaced, held }).catch((cause: unknown) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`${reason}. The same command completes the replacement`, { cause });
     });
     await load.finish();
-    return { results, loadId: load.id };
+    // Some of their rejected rows may have been dismissed before.
+    const told = results.map(async (result) => {
+      const ids = result.judged?.map(({ chunk }) => chunk.id) ?? [];
+      return { ...result, openRejects: await countOpenRejects(ledger, ids) };
+    });
+    return { results: await Promise.all(told), loadId: load.id };
   } catch (error) {
     await load.fail(error);
     throw error;

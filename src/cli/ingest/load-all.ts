@@ -194,7 +194,7 @@ function report(
   const waiting = run.open - rejectedRows;
   if (waiting > 0) {
     say(
-      `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them: unload the load first, then load the file again`,
+      `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them until they come with --replaces LOAD`,
     );
   }
   if (isNothing && repeatedRows > 0)
@@ -211,7 +211,7 @@ function report(
   if (rejectedRows > shownRejects)
     say(`… and ${formatNumber(rejectedRows - shownRejects)} more rejected rows`);
   say(parts.join(', '));
-  if (rejectedRows && !flags.dryRun) {
+  if (rejectedRows && run.open && !flags.dryRun) {
     say(`Rejected rows are kept; list them with: adtally rejects ${run.loads.join(' ')}`);
   }
 }

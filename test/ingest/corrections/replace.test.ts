@@ -217,9 +217,25 @@ test('a rejected row that other flags make an event of waits for no correction a
     [by, 10, '3'],
   ]);
   expect(open[0].faults).toHaveLength(1);
+
+  // Nor is it lost when the file comes once more, or what was dismissed open again.
+  const third = await replace('--round-money', '--ignore-unknown', '--replaces', by, path);
+  expect(third.code).toBe(4);
+  const [last] = JSON.parse(third.stdout).loads;
+  const kept = (await rejected(last)).stdout;
+  expect(kept).toBe(stdout.replaceAll(by, last));
+  expect(kept).toContain(last);
   // A correction that was taken back needs no change.
-  await run(['replay', by, await file('again.ndjson', stdout)]);
+  await run(['replay', last, await file('again.ndjson', kept)]);
   expect(await sound()).toEqual([9, '0.923457']);
+  await run(['rejects', last, '--dismiss']);
+  const [{ replay: second } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  await run(['unload', second]);
+  await run(['rejects', last, '--dismiss']);
+  const fourth = await replace('--round-money', '--replaces', last, path);
+  expect(fourth).toMatchObject({ code: 0, stderr: expect.not.stringContaining('list them with') });
+  expect(JSON.parse(fourth.stdout).open_rejects).toBe(0);
+  expect(await sound()).toEqual([8, '0.823457']);
 });
 
 test('rejected rows of what another load has ended stay open when the one that was killed is replaced', async () => {
