@@ -18,7 +18,7 @@ export interface RecordSource {
   readonly structure: string;
   /** The text of a field, of type String, empty where a record has none; undefined where nothing in the file gives it. */
   readonly textOf: (field: EventField) => string | undefined;
-  /** The column of a field that the file holds as values of a kind that the field takes; absent of text, which holds none. */
+  /** The column of a field that the file holds as values of a kind that the field takes; formats of text have no such function. */
   readonly typedOf?: (field: EventField) => { readonly kind: TypedKind; readonly column: string } | undefined;
   /** What keeps a record from being read at all. */
   readonly rules: readonly Rule[];

@@ -13,8 +13,8 @@ export interface EventMapping {
   /** The text of a field, of type String; undefined where nothing gives it. */
   readonly textOf: (field: EventField, columnText: ColumnText) => string | undefined;
   /**
-   * The columns that a field is read from as they are; none for a constant, an expression or nothing. There are several where the
-   * events of a record read others. `when`: SQL of when the column is the one; absent: always.
+   * The columns that a field is read from as they are; none for a constant, an expression or nothing. Where the events of a
+   * record do not all read the same one, each has `when`: SQL of which event it is.
    */
   readonly columnsOf: (field: EventField) => readonly { readonly column: string; readonly when?: string }[];
   /** What must hold for the expression of a field to have a result; of computed columns. */

@@ -61,7 +61,7 @@ const serialPattern = '^[0-9]{5}([.,][0-9]{1,17})?$';
 /** 12 digits before the point, 6 after it; more places only if they are zeros. */
 const plainMoney = '^-?[0-9]{1,12}(\\.[0-9]{1,6}0*)?$';
 
-/** A rule for what may be NULL, which breaks none. */
+/** A rule for a value that may be NULL. NULL breaks no rule. */
 export const ofValue = (broken: string, reason: string): Rule => ({
   broken: `ifNull(${broken}, false)`,
   reason,

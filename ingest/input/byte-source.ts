@@ -103,7 +103,7 @@ function counted(raw: InputReader, onBytes: (bytes: number) => void): InputReade
   return { ...raw, read };
 }
 
-/** The size of the text is known only where it is in the input as it is, behind so many bytes. */
+/** The size of the text is known only where the input holds it as it is, behind `bytesBefore` bytes. */
 async function openText(raw: InputReader, byName: Compression, { encoding, records }: TextReading) {
   const packed = await peek(raw);
   const compression = compressionOf(packed.head, byName);
@@ -120,11 +120,12 @@ async function openText(raw: InputReader, byName: Compression, { encoding, recor
   // A byte order mark is one of the encoding that is named, or no mark.
   const bomBytes = name === seen.name ? seen.bomBytes : 0;
   if (bomBytes > 0) await text.read(Buffer.alloc(bomBytes));
-  const unpacked = text;
+  // What was converted has lost its mark.
+  const asWritten = text;
   if (encoding === undefined && name === 'utf-8') requireUtf8(text.head);
   if (name !== 'utf-8') text = await peek(readerOf(toUtf8(piecesOf(text), name), text.close));
   if (endsLinesWithCr(text.head)) text = await peek(readerOf(crToLf(piecesOf(text)), text.close));
-  const head = text === unpacked ? text.head.subarray(bomBytes) : text.head;
+  const head = text === asWritten ? text.head.subarray(bomBytes) : text.head;
   if (records && (records.length > 0 || beginsWithArray(head))) {
     const lines: InputReader = readerOf(recordsOfArray(piecesOf(text), records), text.close);
     return { text: lines, bytesBefore: 0, unit: 'record' as const };

@@ -16,7 +16,7 @@ export function fileError(file: string, cause: unknown): unknown {
   return new Kind(`${file}: ${describeFileError(file, cause)}`, { cause });
 }
 
-/** What work with a file comes to. What goes wrong is thrown as an error that names the file. */
+/** Does work with a file and returns its result. What goes wrong is thrown as an error that names the file. */
 export async function naming<T>(file: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

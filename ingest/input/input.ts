@@ -26,7 +26,7 @@ export interface Input {
   renew?(): Promise<void>;
 }
 
-/** Bytes that follow each other, written where the caller wants them. */
+/** Bytes that follow each other, written where the caller wants them. A plain object, whose functions need no `this`. */
 export interface InputReader {
   /** How many bytes there are; absent where text is not to be read once more by ranges, but held until it is sent. */
   readonly size?: number;

@@ -259,8 +259,8 @@ export function refuseObjectOfLines(head: Buffer): void {
 }
 
 /**
- * Of the object that a text begins with: the names of its members and which of them are arrays, where its line ends, or it does,
- * how many brackets are open there, and the last byte before.
+ * What is known of the object that a text begins with, up to the end of its line or its own: the names of its members and which of
+ * them are arrays, where that end is, how many brackets are open there, and the last byte before.
  */
 export function firstObject(text: Buffer, onOneLine = true) {
   const names: string[] = [];

@@ -21,7 +21,7 @@ export function unfit(type: string): string | undefined {
   return plain === 'Nothing' ? 'is always NULL' : `comes to a ${plain}, which is not one value`;
 }
 
-/** Why a value of this type is neither true nor false; undefined where it is: comparisons come to a UInt8. */
+/** Why a value of this type is no truth value; undefined for one that is. Comparisons come to a UInt8. */
 export function noTruth(type: string): string | undefined {
   const plain = plainType(type);
   if (/^(Bool|UInt8)$/.test(plain)) return undefined;

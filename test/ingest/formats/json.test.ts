@@ -127,6 +127,11 @@ describe('an answer of an API', () => {
   test.each([
     ['over several lines', JSON.stringify(answer, null, 2), '--records data'],
     [
+      'behind a byte order mark, with CR line ends',
+      `\ufeff${JSON.stringify(answer, null, 2).replaceAll('\n', '\r')}`,
+      '--records data',
+    ],
+    [
       'that begins with other members',
       JSON.stringify({ next: { a: [] }, ...answer }, null, 1),
       '--records data',
