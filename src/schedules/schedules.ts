@@ -98,7 +98,7 @@ export async function listSchedules(store: Store, account = ''): Promise<Schedul
                OR concat({label:String}, id) GLOBAL IN (SELECT label FROM tokens FINAL WHERE revoked_at IS NOT NULL),
                'ended', toString(s.state)) AS state,
             toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
-     FROM schedules AS s FINAL WHERE s.state != 'removed' AND {account:String} IN ('', s.account_id) ORDER BY id`,
+     FROM schedules AS s FINAL WHERE s.state != 'removed' AND ({account:String} = '' OR s.account_id = {account:String}) ORDER BY id`,
     { label: tokenLabel({ id: '' }), account },
   );
   return rows.map(({ body, since_ms, ...row }) => ({
