@@ -61,17 +61,20 @@ export async function readBeginning(
   const { text, isCut } = await headOf(input, { encoding });
   if (text.trim() === '') throw new InputError(`${input.name}: there is no record in it`);
   const own = format.text.delimiter;
-  if (own !== undefined && isCut && text.trimEnd().split('\n').length < 2)
-    throw new InputError(
-      `${input.name}: its first two lines have more than ${headBytes} bytes, so its columns cannot be looked at: name them in a mapping`,
-    );
   const found =
-    own === undefined ? await jsonOf(input, text, { encoding }) : tableOf(input, text, own, header);
+    own === undefined
+      ? await jsonOf(input, text, { encoding })
+      : tableOf(input, { text, isCut }, own, header);
   return { ...found, layout: { ...(encoding !== undefined && { encoding }), ...found.layout } };
 }
 
+interface Head {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
 /** The whole lines of the first bytes. */
-async function headOf(input: Input, reading: TextReading): Promise<{ text: string; isCut: boolean }> {
+async function headOf(input: Input, reading: TextReading): Promise<Head> {
   const source = await openBytes(input, () => {}, undefined, reading);
   try {
     const head = Buffer.alloc(headBytes);
@@ -85,7 +88,7 @@ async function headOf(input: Input, reading: TextReading): Promise<{ text: strin
 }
 
 /** @param own what stands between the cells of that format */
-function tableOf(input: Input, text: string, own: string, mayHaveHeader: boolean): Beginning {
+function tableOf(input: Input, { text, isCut }: Head, own: string, mayHaveHeader: boolean): Beginning {
   const lines = text.split('\n').map((line) => line.replace(/(?<!\r)\r+$/, ''));
   const readings = [own, ',', ';', '\t', '|'].map((delimiter) => ({
     delimiter,
@@ -97,13 +100,18 @@ function tableOf(input: Input, text: string, own: string, mayHaveHeader: boolean
   const { delimiter, records, width, header } = readings.reduce((best, each) =>
     evidence(each) > evidence(best) ? each : best,
   );
-  const titles = mayHaveHeader && header === undefined ? records.slice(0, mostTitles) : [];
-  for (const { cells } of titles)
-    if (cells.length === width && areNames(cells)) requireNamedOnce(input.name, cells);
   const begin = header ?? 0;
   const below = records.slice(header === undefined ? 0 : begin + 1);
   const rows = below.filter(({ cells }) => cells.length === width);
   const notes = below.flatMap(({ cells }) => (cells.length < width ? cells.slice(0, 1) : []));
+  // Titles alone, too, may be all that is seen of a wide table.
+  if (isCut && (!text.includes('\n') || (rows.length === 0 && records.length <= mostTitles)))
+    throw new InputError(
+      `${input.name}: its first lines have more than ${headBytes} bytes, so its columns cannot be looked at: name them in a mapping`,
+    );
+  const titles = mayHaveHeader && header === undefined ? records.slice(0, mostTitles) : [];
+  for (const { cells } of titles)
+    if (cells.length === width && areNames(cells)) requireNamedOnce(input.name, cells);
   if (header !== undefined && rows.length === 0)
     throw new InputError(`${input.name}: there is no record in it`);
   const first = records[begin]?.cells.slice(0, mostColumns) ?? [];

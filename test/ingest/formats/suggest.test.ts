@@ -405,8 +405,13 @@ describe('a file of no known platform', () => {
     ['sheet.xlsx', '', /Excel workbooks cannot be read/],
     ['old.csv', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /Excel workbook/],
     ['events.parquet', 'PAR1', /--suggest looks at text, and this is parquet: give a column .* by --map/],
-    ['wide.csv', `${wide}\n${wide}\n`, /: its first two lines have more than 65536 bytes/],
-    ['wider.csv', `${wide},${wide}\n${wide}\n`, /: its first two lines have more than 65536 bytes/],
+    ['wide.csv', `${wide}\n${wide}\n`, /: its first lines have more than 65536 bytes/],
+    ['wider.csv', `${wide},${wide}\n${wide}\n`, /: its first lines have more than 65536 bytes/],
+    [
+      'titled.csv',
+      `Costs\nMarch\n${wide},${wide}\n${wide}\n`,
+      /: its first lines have more than 65536 bytes/,
+    ],
     ['twice.csv', 'Report,,\nDay,Cost,Cost\n2026-09-01,1,2\n', /column Cost appears twice/],
   ])('what cannot be loaded is refused: %s', async (name, content, message) => {
     await expect(suggestionOf(name, content)).rejects.toThrow(message);
@@ -425,6 +430,10 @@ describe('of a file that anybody may have written', () => {
       await look('ndjson', `${JSON.stringify(Object.fromEntries(names.map((each) => [each, 1])))}\n`),
     ];
     expect(wide.map(({ columns }) => columns.length)).toEqual([500, 500]);
+    const cells = names.map(() => '1234567890123456').join();
+    const theirs = heldInput('theirs', ['csv'], Buffer.from(lines(2, cells)));
+    const { columns, rows } = await readBeginning(theirs, { header: false });
+    expect([columns.length, rows.length]).toEqual([500, 1]);
     const long = [
       await look('csv', `a,b\n${lines(3_000, '1,2')}`),
       await look('ndjson', lines(3_000, '{"a":1}')),
