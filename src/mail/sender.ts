@@ -232,8 +232,9 @@ export class Sender {
         const passed = new PassThrough();
         AbortSignal.timeout(passageMs).onabort = () =>
           passed.destroy(new Error('it takes too long for a whole mail'));
-        pipeline(input, passed, (error) => {
-          passage.ended = !error;
+        pipeline(input, passed, () => {});
+        passed.once('end', () => {
+          passage.ended = true;
         });
         return passed;
       });

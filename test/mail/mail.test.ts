@@ -1,13 +1,20 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
 import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { revokeTokens } from '../../src/accounts/tokens.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
-import { listSchedules, type Schedule, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
+import {
+  answeredOf,
+  listSchedules,
+  type Schedule,
+  storeSchedule,
+  unsubscribe,
+} from '../../src/schedules/schedules.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useMailServer } from '../support/mail-server.ts';
 import { digitsOf, linkSecret, tableOf, useMails } from '../support/mails.ts';
@@ -370,12 +377,12 @@ test('a file that breaks off makes no mail, and is asked for again', async () =>
 });
 
 /** The address of a proxy before the mail server that does something with each connection. */
-async function wayToMailServer(meddle: (socket: Socket) => void): Promise<string> {
+async function wayToMailServer(meddle: (socket: Socket, server: Socket) => void): Promise<string> {
   const proxy = createTcpServer((socket) => {
     const server = connect(Number(new URL(mailServer.url).port), '127.0.0.1');
     socket.on('close', () => server.destroy());
     socket.pipe(server).pipe(socket);
-    meddle(socket);
+    meddle(socket, server);
   });
   proxies.push(proxy);
   await once(proxy.listen(0, '127.0.0.1'), 'listening');
@@ -422,6 +429,19 @@ test('a mail is tried again where the mail server breaks off in the middle of it
   });
   expect(await look(at6, { serviceUrl, smtpUrl })).toBe(1);
   expect(await statesOf(schedule)).toEqual(['delayed']);
+
+  // A question fits into the memory of the connection, and has not left before the recipient is known.
+  const asking = await scheduled({ token: '', madeBy: 'person jo' });
+  const early = await wayToMailServer((socket, server) => {
+    socket.on('data', async (data) => {
+      if (!String(data).includes('RCPT TO')) return;
+      server.unpipe(socket);
+      for (let turn = 0; turn < 100; turn++) await setImmediate();
+      socket.resetAndDestroy();
+    });
+  });
+  await look(at6, { smtpUrl: early });
+  expect(await statesOf({ ...asking, id: answeredOf(asking) })).toEqual(['delayed']);
 });
 
 test('a mail is tried again where the mail server takes longer than 20 minutes for its file', async () => {
