@@ -399,7 +399,7 @@ export const mails: MailWords = {
   none: 'Es gibt keine Zeilen.',
   attached: (file) => `Alle Zeilen sind in der Datei ${file}.`,
   linked: (count) =>
-    `Die Datei hat ${count} Zeilen, zu viele für eine E-Mail. Hier können Sie sie eine Woche lang herunterladen:`,
+    `Die Datei hat ${count} Zeilen und ist zu groß für eine E-Mail. Hier können Sie sie eine Woche lang herunterladen:`,
   download: 'Alle Zeilen herunterladen',
   unsubscribe: 'Keine dieser E-Mails mehr',
   page: {

@@ -421,7 +421,8 @@ export const mails = {
   rows: 'Rows',
   none: 'There are no rows.',
   attached: (file: string) => `All rows are in the file ${file}.`,
-  linked: (count: string) => `The file has ${count} rows, too many for a mail. Download it here, for a week:`,
+  linked: (count: string) =>
+    `The file has ${count} rows and is too large for a mail. Download it here, for a week:`,
   download: 'Download all rows',
   unsubscribe: 'No more of these mails',
   page: {
