@@ -104,7 +104,8 @@ export class Sender {
       const taken = meant.flatMap((mail) => (mail.last?.state === 'taken' && !stuck.has(mail) ? mail : []));
       for (const mail of taken)
         say(`${nameOf(mail)}: not sent again, a sender took it at ${mail.last?.at.toISOString()}`);
-      if (taken.length + stuck.size === 0) say(`no mail of ${again} is to be sent again`);
+      if (taken.length + stuck.size === 0 && !meant.some(isOpen))
+        say(`no mail of ${again} is to be sent again`);
     }
     return mails.filter((mail) => (isOpen(mail) && this.#isRested(mail)) || stuck.has(mail));
   }

@@ -229,7 +229,9 @@ test('a mail of a month is tried for two weeks', async () => {
     { code: 451, at: 'recipient' },
   );
   expect(await look('2026-03-16T06:00:00Z', { again: schedule.id })).toBe(1);
-  expect(await look('2026-03-16T07:00:00Z')).toBe(1);
+  said.length = 0;
+  expect(await look('2026-03-16T07:00:00Z', { again: schedule.id })).toBe(1);
+  expect(said).toEqual([expect.stringContaining(': refused (the mail server: ')]);
   expect(await look('2026-03-30T05:00:00Z', { again: schedule.id })).toBe(1);
   expect(await look('2026-03-31T06:00:00Z')).toBe(0);
   expect(await statesOf(schedule)).toEqual(['delayed', 'delayed', 'refused', 'delayed', 'sent']);
