@@ -99,7 +99,7 @@ export class Sender {
     const ids = named ? [named.id, answeredOf(named)] : [];
     const mails = mailsOf(sources, now(), timezone);
     const meant = mails.filter((mail) => ids.includes(mail.schedule.id));
-    const stuck = new Set(meant.filter((mail) => isStuck(mail, now())));
+    const stuck = new Set(meant.filter((mail) => mail.schedule.state === 'active' && isStuck(mail, now())));
     if (again !== undefined && account === undefined) {
       const taken = meant.flatMap((mail) => (mail.last?.state === 'taken' && !stuck.has(mail) ? mail : []));
       for (const mail of taken)

@@ -546,6 +546,13 @@ test('who unsubscribes, and whose schedule is paused, while mails before are sen
   expect(await look(at6, { serviceUrl: await meddling(pause) })).toBe(0);
   expect(await statesOf(paused)).toEqual(['sent']);
   expect(recipients()).toEqual(['anna@example.com', 'anna@example.com']);
+
+  const again = await scheduled({ to });
+  mailServer.answer({ code: 550, at: 'recipient' }, { code: 550, at: 'recipient' });
+  expect(await look(at6)).toBe(2);
+  const pauseAgain = () => storeSchedule(db.store, { ...again, state: 'paused' });
+  expect(await look(at6, { again: again.id, serviceUrl: await meddling(pauseAgain) })).toBe(0);
+  expect(await statesOf(again)).toEqual(['refused', 'sent', 'refused']);
 });
 
 function headerOf(mail: ParsedMail | undefined, name: string): string {

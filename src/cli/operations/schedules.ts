@@ -78,9 +78,11 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
   const { signal } = stopOnSignal();
   await withStore(async (store) => {
     if (again !== undefined) {
-      const state = (await listSchedules(store)).find(({ id }) => id === again)?.state;
-      if (!state) throw usage(`--again ${again} is not in the list of schedules`);
-      if (state !== 'active') throw usage(`--again ${again} is ${state}: nothing of it is sent`);
+      const named = (await listSchedules(store)).find(({ id }) => id === again);
+      if (!named) throw usage(`--again ${again} is not in the list of schedules`);
+      // A question may be due to another schedule of the account.
+      if (named.state !== 'active' && !named.madeBy)
+        throw usage(`--again ${again} is ${named.state}: nothing of it is sent`);
     }
     const links = linksOf(settings);
     requireLinks(links);
