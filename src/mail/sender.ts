@@ -125,13 +125,9 @@ export class Sender {
     const mail = ofAccount.find((each) => nameOf(each) === nameOf(listed));
     if (!mail) return true;
     const { schedule, due, asks } = mail;
-    const asked = asks
-      ? undefined
-      : {
-          schedule,
-          range: daysOf(schedule.period, due.day),
-          maker: await tokenOf(store, schedule).catch(ofClickHouse),
-        };
+    const maker = asks ? undefined : await tokenOf(store, schedule).catch(ofClickHouse);
+    if (!asks && !maker) throw new Error(`its token ${schedule.token} is not there`);
+    const asked = maker && { schedule, range: daysOf(schedule.period, due.day), maker };
     if (asked && (await this.#waits(mail, asked))) return true;
     const taken = await take(store, mail, now()).catch(ofClickHouse);
     if (!taken) return true;

@@ -138,8 +138,11 @@ export const revokeToken: Operation<typeof choice, z.infer<typeof revoked>> = {
     if (account !== undefined) {
       // A schedule that has sent nothing has no token yet, and would get one with its first mail. So it gets one now, which ends.
       const goOn = (await listSchedules(store, account)).filter(({ state }) => state !== 'ended');
-      for (const schedule of goOn)
-        ids.push(...(await revokeTokens(store, { id: (await tokenOf(store, schedule)).id })));
+      for (const schedule of goOn) {
+        const opens = await tokenOf(store, schedule);
+        if (!opens) throw new Error(`the token ${schedule.token} of schedule ${schedule.id} is not there`);
+        ids.push(...(await revokeTokens(store, { id: opens.id })));
+      }
     }
     if (ids.length > 0) return { revoked: ids };
     if (account !== undefined) throw new InvalidRequest('account', `${account} has no token`);

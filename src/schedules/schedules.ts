@@ -111,19 +111,16 @@ export async function listSchedules(store: Store, account = ''): Promise<Schedul
 /** Of a token that the schedule has for itself. */
 export const tokenLabel = ({ id }: Pick<Schedule, 'id'>): string => `mails of schedule ${id}`;
 
-/** The token that opens its report. The schedule of a person, who has none, gets one of its own. */
-export async function tokenOf(store: Store, schedule: Schedule): Promise<StoredToken> {
+/** The token that opens its report, if it is there. The schedule of a person, who has none, gets one of its own. */
+export async function tokenOf(store: Store, schedule: Schedule): Promise<StoredToken | undefined> {
   const { account, token, report } = schedule;
   const label = tokenLabel(schedule);
   const find = async () =>
     (await listTokens(store, { account })).find((each) => (token ? each.id === token : each.label === label));
-  let found = await find();
-  if (!found && !token) {
-    await issueToken(store, { account, family: report.split('/')[0], label });
-    found = await find();
-  }
-  if (!found) throw new Error(`its token ${token} is not there`);
-  return found;
+  const found = await find();
+  if (found || token) return found;
+  await issueToken(store, { account, family: report.split('/')[0], label });
+  return find();
 }
 
 /**

@@ -328,6 +328,14 @@ test('a report that cannot be read keeps no other one waiting, and is tried agai
   expect(said.join('\n')).toContain('the service of reports answered 400');
 });
 
+test('a token that is missing is named as what is wrong, and not ClickHouse', async () => {
+  const { id } = await scheduled({ token: 'none' });
+  expect(await look(at6)).toBe(1);
+  expect(said).toEqual([
+    `${id} of 2026-03-02 to anna@example.com: its token none is not there; trying again`,
+  ]);
+});
+
 test('a schedule whose token was revoked has ended: nothing is tried, and nobody is told that a mail is late', async () => {
   const schedule = await scheduled();
   await revokeTokens(db.store, { id: schedule.token });
