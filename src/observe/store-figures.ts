@@ -120,7 +120,7 @@ const figures: readonly Figures[] = [
       ],
       [
         'adtally_mails_stuck',
-        'Mails of the last two weeks that were refused, or of which nobody knows whether they were sent.',
+        'Mails of the last two weeks, and the last one of each month, that were refused, were put off for two weeks, or of which nobody knows whether they were sent.',
       ],
     ],
     read: async ({ store, now, timezone }) => {
