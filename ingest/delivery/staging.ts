@@ -164,7 +164,7 @@ export async function sendStaged(
   });
 }
 
-/** Not as a setting of the statement, which would be in its address: it may be for as many loads as run at once. */
+/** In the text of the statement: settings that the client sends apart are in the address, and this one names all loads that run at once. */
 const namedFor = (loads: readonly string[]): string => `SETTINGS log_comment = ${quoted(commentOf(loads))}`;
 
 /** Sends what of chunks is in `events` to the publishers' side of a cluster. */

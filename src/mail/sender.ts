@@ -45,7 +45,7 @@ interface Content {
 const greetingMs = 60_000;
 /** Later on, one that says nothing for this long has failed, too: it may look through a whole mail first, RFC 5321 §4.5.3.2.6. */
 const silenceMs = 600_000;
-/** A message that has not left by then is broken off: those behind it wait, and it is not under way for longer than `sendingMs`. */
+/** A message that has not left by then is broken off: other mails wait behind it, and after `sendingMs` --again would send it twice. */
 const passageMs = 1_200_000;
 const pieceBytes = 65_536;
 const longestPauseMinutes = 60;

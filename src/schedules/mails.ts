@@ -79,7 +79,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
     const last = attempts.get(keyOf(mail.schedule.id, mail.due.day, mail.recipient));
     return { ...mail, ...(last && { last: givenUp(last, now) }) };
   };
-  // Most schedules are due at a few times of day, and the dues of each take half a millisecond by a clock in a time zone.
+  // Most schedules are due at a few times of day, and to find when each is due takes half a millisecond by a clock in a time zone.
   const duesOf = new Map<string, readonly Due[]>();
   const mails = schedules.flatMap((schedule) => {
     const { madeBy, state, to, every, at } = schedule;
@@ -113,7 +113,7 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
   return withoutMany(mails, sources);
 }
 
-/** A mail that was put off for so long is not tried again, as if it had been refused. */
+/** For as long a mail that is put off is tried again; then it counts as refused. */
 const tryingMs = missedDays * 86_400_000;
 
 function givenUp(last: Attempt, now: Date): Attempt {
