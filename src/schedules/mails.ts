@@ -25,7 +25,7 @@ interface Attempt {
   readonly attempt: number;
   readonly state: MailState;
   readonly at: Date;
-  /** When the first attempt was made, or the last one that somebody ordered by hand. */
+  /** When the first attempt at the same mail was made. */
   readonly since: Date;
   readonly error: string;
 }
@@ -113,11 +113,9 @@ export function mailsOf(sources: MailSources, now: Date, timezone: string): Mail
   return withoutMany(mails, sources);
 }
 
-/** For as long a mail that is put off is tried again; then it counts as refused. */
-const tryingMs = missedDays * 86_400_000;
-
+/** A mail that was put off for so long is not tried again, as if it had been refused. */
 function givenUp(last: Attempt, now: Date): Attempt {
-  const isLong = now.getTime() - last.since.getTime() > tryingMs;
+  const isLong = now.getTime() - last.since.getTime() > missedDays * 86_400_000;
   return last.state === 'delayed' && isLong ? { ...last, state: 'refused' } : last;
 }
 
@@ -218,7 +216,6 @@ async function write(
 
 const keyOf = (...parts: readonly string[]) => JSON.stringify(parts);
 
-/** An attempt was ordered by hand where the one before was not put off, or it is later than any that is made by itself. */
 async function lastAttempts(
   store: Store,
   now: Date,
@@ -226,23 +223,13 @@ async function lastAttempts(
 ): Promise<ReadonlyMap<string, Attempt>> {
   const rows = await select<Omit<Attempt, 'at' | 'since'> & { at_ms: number; since_ms: number }>(
     store,
-    `SELECT schedule, toString(m.day) AS day, recipient, max(m.attempt) AS attempt,
-            toString(argMax(m.state, m.attempt)) AS state, argMax(m.error, m.attempt) AS error,
-            toFloat64(toUnixTimestamp64Milli(argMax(m.at, m.attempt))) AS at_ms,
-            toFloat64(arrayFold(
-              (was, each) -> (if(was.2 AND each.2 - was.1 <= {trying:Int64}, was.1, each.2), each.3),
-              arraySort(groupArray((m.attempt, toUnixTimestamp64Milli(m.at), m.state = 'delayed'))),
-              (toInt64(0), false)
-            ).1) AS since_ms
+    `SELECT schedule, toString(m.day) AS day, recipient, attempt, toString(m.state) AS state, error,
+            toFloat64(toUnixTimestamp64Milli(m.at)) AS at_ms,
+            toFloat64(toUnixTimestamp64Milli(min(m.at) OVER (PARTITION BY schedule, m.day, recipient))) AS since_ms
      FROM mails AS m FINAL
      WHERE m.schedule IN {ids:Array(String)} AND (m.day >= toDate({now:Int64}) - 40 OR m.day = {questions:Date})
-     GROUP BY schedule, m.day, recipient`,
-    {
-      ids,
-      now: Math.floor(now.getTime() / 1000),
-      questions: dayOfQuestions,
-      trying: tryingMs + sendingMs,
-    },
+     ORDER BY attempt DESC LIMIT 1 BY schedule, day, recipient`,
+    { ids, now: Math.floor(now.getTime() / 1000), questions: dayOfQuestions },
   );
   return new Map(
     rows.map(({ at_ms, since_ms, ...attempt }) => [
