@@ -158,20 +158,20 @@ export async function sendStaged(
       : `SELECT ${columns} FROM (${all} AND empty(faults) AND ${isNew} ORDER BY event_id, line LIMIT 1 BY event_id, day)
          UNION ALL ${all} AND notEmpty(faults) ORDER BY line`;
   await store.command({
-    query: `INSERT INTO incoming (${columns}) ${namedFor(loads)} ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
+    query: `INSERT INTO incoming (${columns}) ${logComment(loads)} ${isAnew ? `SELECT * REPLACE (now64(6, 'UTC') AS loaded_at) FROM (${select})` : select}`,
     query_params: { batch, chunks, chunk: dedupe ?? '' },
     clickhouse_settings: insertSettings(token),
   });
 }
 
-/** In the text of the statement: settings that the client sends apart are in the address, and this one names all loads that run at once. */
-const namedFor = (loads: readonly string[]): string => `SETTINGS log_comment = ${quoted(commentOf(loads))}`;
+/** Names the loads of a batch, which may be many, in the text of the statement: the client sends settings in the address. */
+const logComment = (loads: readonly string[]): string => `SETTINGS log_comment = ${quoted(commentOf(loads))}`;
 
 /** Sends what of chunks is in `events` to the publishers' side of a cluster. */
 export async function publish(store: Store, { chunks, loads, token }: StagedBatch): Promise<void> {
   const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');
   await store.command({
-    query: `INSERT INTO publisher_events (${columns}) ${namedFor(loads)} SELECT ${columns} FROM events
+    query: `INSERT INTO publisher_events (${columns}) ${logComment(loads)} SELECT ${columns} FROM events
       WHERE chunk IN {chunks:Array(String)} AND publisher_id != ''
         AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)})`,
     query_params: { chunks },

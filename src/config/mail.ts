@@ -23,7 +23,7 @@ export const mailVariables = {
       protocol: /^https?$/,
       error: 'is not the address of a service of reports, such as http://adtally:8080',
     })
-    .refine((text) => !/[?#]/.test(text), 'has a ? or #: the paths of reports are put behind it')
+    .refine((text) => !/[?#]/.test(text), 'has a ? or #, but the paths of reports are appended to it')
     .transform((text) => text.replace(/\/$/, ''))
     .optional(),
 };

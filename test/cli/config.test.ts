@@ -67,7 +67,7 @@ test.each([
     'is not an address of mail, such as Reports <reports@example.com>',
   ],
   ['MAIL_FROM', 'mailto:a@example.com', 'is not an address of mail, such as Reports <reports@example.com>'],
-  ['SERVICE_URL', 'http://a/?b', 'has a ? or #: the paths of reports are put behind it'],
+  ['SERVICE_URL', 'http://a/?b', 'has a ? or #, but the paths of reports are appended to it'],
   ['REPORT_TIMEZONE', 'Mars', 'is not an IANA time zone, such as Europe/Vienna or UTC'],
   ['RATE_LIMIT_REQUESTS', '0', 'is not a count: a whole number, 1 or more'],
   [

@@ -194,7 +194,7 @@ function report(
   const waiting = run.open - rejectedRows;
   if (waiting > 0) {
     say(
-      `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. Other flags (--ignore-unknown, --round-money) change nothing of them until they come with --replaces LOAD`,
+      `${counted(waiting, 'row')} rejected before ${waiting === 1 ? 'waits' : 'wait'} for a correction: adtally rejects lists them, replay loads them, rejects --dismiss lets go of them. To read them with other flags (--ignore-unknown, --round-money), load the file with --replaces LOAD`,
     );
   }
   if (isNothing && repeatedRows > 0)
