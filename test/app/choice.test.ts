@@ -103,7 +103,10 @@ test('the language is the first of the reader that there is, or the one they cho
   expect(browser.complaints).toEqual([]);
 });
 
-test('a column keeps the width that was drawn, until widths are reset; numbers never wrap', async () => {
+test.each([
+  'slowly',
+  'faster than the table draws',
+])('a column keeps the width that was drawn %s, until widths are reset; numbers never wrap', async (how) => {
   const page = await browser.open(await signedIn());
   await whole(page);
   const head = page.locator('regular-table thead tr:first-child th', { hasText: 'Impressions' });
@@ -113,10 +116,13 @@ test('a column keeps the width that was drawn, until widths are reset; numbers n
   const totals = page.locator(`regular-table thead tr:nth-child(2) th:nth-child(${n})`);
   const handle = await totals.locator('.rt-column-resize').boundingBox();
   if (!handle) throw new Error('the column has no handle');
-  await page.mouse.move(handle.x + handle.width / 2, handle.y + handle.height / 2);
+  const [x, y] = [handle.x + handle.width / 2, handle.y + handle.height / 2];
+  await page.mouse.move(x, y);
   await page.mouse.down();
-  await page.mouse.move(handle.x - 90, handle.y + handle.height / 2, { steps: 5 });
+  if (how === 'slowly') await page.mouse.move(x - 90, y, { steps: 5 });
+  else await page.evaluate(movesAtOnce, { x, y });
   await page.mouse.up();
+  await whole(page);
   await whole(page);
   const drawn = await width();
   expect(drawn).toBeLessThan(usual - 20);
@@ -369,3 +375,11 @@ test('values offered to choose from are those of the days that are chosen, which
   await nothing.waitFor();
   expect(browser.complaints).toEqual([]);
 });
+
+function movesAtOnce({ x, y }: { x: number; y: number }): void {
+  const moved = { bubbles: true, clientY: y };
+  for (const by of [30, 60, 90]) {
+    document.dispatchEvent(new MouseEvent('mousemove', { ...moved, clientX: x - by }));
+  }
+  document.dispatchEvent(new MouseEvent('mouseup', moved));
+}

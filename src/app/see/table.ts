@@ -76,8 +76,12 @@ export class RowTable {
         column: this.place(id),
       })),
     );
-    // The last move may still be drawn.
-    document.addEventListener('mouseup', () => void this.element.flush().then(() => this.keepWidths()));
+    document.addEventListener('mouseup', async () => {
+      // One move may still be drawn, and a later one may wait for it.
+      await this.element.flush();
+      await this.element.flush();
+      this.keepWidths();
+    });
     let width = 0;
     new ResizeObserver(() => {
       if (width !== this.element.clientWidth && this.count > 0) void this.draw();
