@@ -185,36 +185,31 @@ export function timeRange(time: string): Rule {
 }
 
 /**
- * A number as a pair, its value and which rule it breaks: 0 for none. One that is not written plainly takes many times
- * as long to read, and is read once.
- * @param unusual the pair of such a one, of its `text` and `number`, which is NULL where the text is no number
+ * What a number comes to. One that is not written plainly takes many times as long to read, and is read once.
+ * @param unusual what such a one comes to, of its `text` and `number`, which is NULL where the text is no number
  */
-function numberIn(text: string, plain: string, value: string, unusual: string): Computed & { value: string } {
+function numberIn(text: string, plain: string, value: string, unusual: string): Computed {
   const number = `if(${matches(text, anyNumber)}, toDecimal256OrNull(${text}, 38), NULL)`;
   const slow = `arrayMap((text, number) -> ${unusual}, [${text}], [${number}])[1]`;
-  const name = `number_of_${text}`;
-  const sql = `if(${text} = '' OR ${plain}, (${value}, 0), ${slow})`;
-  return { name, sql, value: `tupleElement(${name}, 1)` };
+  return { name: `number_of_${text}`, sql: `if(${text} = '' OR ${plain}, ${value}, ${slow})` };
 }
 
-function breaks({ name }: Computed, rule: number): string {
-  return `tupleElement(${name}, 2) = ${rule}`;
-}
-
+/** As a pair, its value and which rule it breaks: 0 for none. */
 function moneyOf(text: string, round: boolean): Value {
   const small = 'ifNull(abs(round(number, 6)) < 1000000000000, false)';
   const number = numberIn(
     text,
     matches(text, plainMoney),
-    `toDecimal64OrZero(${text}, 6)`,
+    `(toDecimal64OrZero(${text}, 6), 0)`,
     `(toDecimal64(assumeNotNull(if(${small}, round(number, 6), 0)), 6), multiIf(NOT ${small}, 1, ${hasMorePlaces('text', 'number', 6)}, 2, 0))`,
   );
+  const breaks = (rule: number) => `tupleElement(${number.name}, 2) = ${rule}`;
   return {
     computed: [number],
-    value: number.value,
+    value: `tupleElement(${number.name}, 1)`,
     rules: [
-      { broken: breaks(number, 1), reason: moneyReason },
-      ...(round ? [] : [{ broken: breaks(number, 2), reason: placesReason }]),
+      { broken: breaks(1), reason: moneyReason },
+      ...(round ? [] : [{ broken: breaks(2), reason: placesReason }]),
     ],
   };
 }
@@ -231,18 +226,19 @@ function plainCount([min, max]: NonNullable<Range>): string {
   return min === 0 ? `^[0-9]{1,${digits}}$` : `^[1-9][0-9]{0,${digits - 1}}$`;
 }
 
+/** NULL where it is no whole number of the range: ClickHouse needs a third fewer functions to analyse than for a pair. */
 function countOf(text: string, range: Range = [0, 0]): Value {
   const [min, max] = range;
-  const whole = `ifNull(number BETWEEN ${min} AND ${max} AND NOT ${hasMorePlaces('text', 'number', 0)}, false)`;
+  const isWhole = `number BETWEEN ${min} AND ${max} AND NOT ${hasMorePlaces('text', 'number', 0)}`;
   const number = numberIn(
     text,
     matches(text, plainCount(range)),
     `toUInt64OrZero(${text})`,
-    `(toUInt64(assumeNotNull(if(${whole}, number, 0))), toUInt8(NOT ${whole}))`,
+    `if(${isWhole}, accurateCastOrNull(number, 'UInt64'), NULL)`,
   );
   return {
     computed: [number],
-    value: number.value,
-    rules: [{ broken: breaks(number, 1), reason: countReason(range) }],
+    value: `ifNull(${number.name}, 0)`,
+    rules: [{ broken: `isNull(${number.name})`, reason: countReason(range) }],
   };
 }
