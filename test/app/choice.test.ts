@@ -103,44 +103,44 @@ test('the language is the first of the reader that there is, or the one they cho
   expect(browser.complaints).toEqual([]);
 });
 
-test.each([
-  'slowly',
-  'faster than the table draws',
-])('a column keeps the width that was drawn %s, until widths are reset; numbers never wrap', async (how) => {
-  const page = await browser.open(await signedIn());
-  await whole(page);
-  const head = page.locator('regular-table thead tr:first-child th', { hasText: 'Impressions' });
-  const width = async () => Math.round((await head.boundingBox())?.width ?? 0);
-  const usual = await width();
-  const n = (await columns(page)).indexOf('Impressions') + 1;
-  const totals = page.locator(`regular-table thead tr:nth-child(2) th:nth-child(${n})`);
-  const handle = await totals.locator('.rt-column-resize').boundingBox();
-  if (!handle) throw new Error('the column has no handle');
-  const [x, y] = [handle.x + handle.width / 2, handle.y + handle.height / 2];
-  await page.mouse.move(x, y);
-  await page.mouse.down();
-  if (how === 'slowly') await page.mouse.move(x - 90, y, { steps: 5 });
-  else await page.evaluate(movesAtOnce, { x, y });
-  await page.mouse.up();
-  await whole(page);
-  await whole(page);
-  const drawn = await width();
-  expect(drawn).toBeLessThan(usual - 20);
-  const heights = () =>
-    page.evaluate(() => [
-      ...new Set(
-        [...document.querySelectorAll('regular-table tr')].map((row) => row.getBoundingClientRect().height),
-      ),
-    ]);
-  expect(await heights()).toHaveLength(1);
-  await page.reload();
-  await whole(page);
-  expect(await width()).toBe(drawn);
-  await page.locator('.columns summary').click();
-  await page.getByRole('button', { name: 'Reset widths' }).click();
-  await whole(page);
-  expect(await width()).toBe(usual);
-});
+test.each(['slowly', 'faster than the table draws'])(
+  'a column keeps the width that was drawn %s, until widths are reset; numbers never wrap',
+  async (how) => {
+    const page = await browser.open(await signedIn());
+    await whole(page);
+    const head = page.locator('regular-table thead tr:first-child th', { hasText: 'Impressions' });
+    const width = async () => Math.round((await head.boundingBox())?.width ?? 0);
+    const usual = await width();
+    const n = (await columns(page)).indexOf('Impressions') + 1;
+    const totals = page.locator(`regular-table thead tr:nth-child(2) th:nth-child(${n})`);
+    const handle = await totals.locator('.rt-column-resize').boundingBox();
+    if (!handle) throw new Error('the column has no handle');
+    const [x, y] = [handle.x + handle.width / 2, handle.y + handle.height / 2];
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    if (how === 'slowly') await page.mouse.move(x - 90, y, { steps: 5 });
+    else await page.evaluate(movesAtOnce, { x, y });
+    await page.mouse.up();
+    await whole(page);
+    await whole(page);
+    const drawn = await width();
+    expect(drawn).toBeLessThan(usual - 20);
+    const heights = () =>
+      page.evaluate(() => [
+        ...new Set(
+          [...document.querySelectorAll('regular-table tr')].map((row) => row.getBoundingClientRect().height),
+        ),
+      ]);
+    expect(await heights()).toHaveLength(1);
+    await page.reload();
+    await whole(page);
+    expect(await width()).toBe(drawn);
+    await page.locator('.columns summary').click();
+    await page.getByRole('button', { name: 'Reset widths' }).click();
+    await whole(page);
+    expect(await width()).toBe(usual);
+  },
+);
 
 test('days whose money may still change are marked in the chart, in its table and in the rows', async () => {
   const page = await browser.open(await signedIn(`&days=${daysAgo(4)}/${daysAgo(2)}`));
