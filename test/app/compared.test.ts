@@ -257,7 +257,13 @@ test('a change of a share is in points, in its card, in the table and in its bar
   expect(await page.locator('.card .change').textContent()).toBe('▲ +2.0 pp');
   const [row] = await visibleRows(page);
   expect(row).toMatchObject({ 'Fill rate before': '59.0%', 'Fill rate change': '+2.0 pp' });
-  await page.getByRole('button', { name: 'What changed most' }).click();
+  const isBusy = await page
+    .getByRole('button', { name: 'What changed most' })
+    .evaluate((button: HTMLButtonElement) => {
+      button.click();
+      return button.closest('main')?.ariaBusy;
+    });
+  expect(isBusy).toBe('true');
   await whole(page);
   expect(await page.locator('.bars.changes .amount').allTextContents()).toEqual(['▲ +2.0 pp']);
 });

@@ -246,7 +246,6 @@ export class Workbench {
     this.cards.show(this.state, arranged.totals);
     this.table.toTop();
     this.draw();
-    this.element.setAttribute('aria-busy', 'false');
     await this.drawChart();
   }
 
@@ -258,6 +257,7 @@ export class Workbench {
     const { state, facts, turn } = this;
     const { chart: metric, grain } = state;
     if (!this.arranged || !facts) return;
+    this.element.setAttribute('aria-busy', 'true');
     const ranked = ranksChanges(state);
     const range = daysOf(state, this.session.today);
     const show = ranked ? 'changes' : grain === 'total' ? 'largest' : { range, each: grain };
@@ -269,6 +269,7 @@ export class Workbench {
       !ranked && this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
     const until = tellsEnd ? points.findLast(({ now }) => now)?.end : undefined;
     this.freshness.show(this.state, facts, this.session.clock, until);
+    this.element.setAttribute('aria-busy', 'false');
   }
 
   private fail(failure: Failure): void {
