@@ -40,7 +40,14 @@ beforeAll(async () => {
 
 async function copied(page: Page, what: string): Promise<string> {
   await page.locator('.take summary').click();
-  await page.getByRole('button', { name: what, exact: true }).click();
+  // What was said before is no answer to this click.
+  const said = await page
+    .getByRole('button', { name: what, exact: true })
+    .evaluate((button: HTMLButtonElement) => {
+      button.click();
+      return button.closest('.take')?.querySelector('.said')?.textContent;
+    });
+  expect(said).toBe('');
   await page.getByText(`Copied: ${what}`).waitFor();
   await page.keyboard.press('Escape');
   return page.evaluate(() => navigator.clipboard.readText());

@@ -120,6 +120,8 @@ export class TakeMenu {
 
   private async copy(what: keyof typeof text.take.copies): Promise<void> {
     this.forget();
+    // A screen reader says the same words again only where there were others between.
+    this.said.textContent = '';
     const { turn } = this;
     const answer = await this.contentOf(what);
     if (turn !== this.turn) return;
