@@ -139,12 +139,14 @@ async function menusHaveRoom(page: Page): Promise<void> {
   for (const menu of ['.range', '.filter', '.columns', '.take', '.mail']) {
     await page.locator(`${menu} > summary`).click();
     const panel = page.locator(`${menu} > .panel`);
-    const room = await panel.evaluate((element) => [
-      element.scrollWidth - element.clientWidth,
-      Math.min(0, element.getBoundingClientRect().left),
-      Math.max(0, element.getBoundingClientRect().right - innerWidth),
-    ]);
-    expect(room, menu).toEqual([0, 0, 0]);
+    const room = () =>
+      panel.evaluate((element) => [
+        element.scrollWidth - element.clientWidth,
+        Math.min(0, element.getBoundingClientRect().left),
+        Math.max(0, element.getBoundingClientRect().right - innerWidth),
+      ]);
+    // It is put into the window before it is painted, and that may be after the click has returned.
+    await expect.poll(room, { message: menu }).toEqual([0, 0, 0]);
     await page.keyboard.press('Escape');
   }
 }
