@@ -508,7 +508,7 @@ describe('names and totals', () => {
   );
 
   test('a note and a name of any length are looked at', async () => {
-    const begun = performance.now();
+    const begun = process.cpuUsage();
     const name = `${'.'.repeat(60_000)} x`;
     expect(await suggested(table(`${name},Day,Clicks`, ['c,2026-09-01,5']))).toMatchObject({
       map: { event_time: 'Day', referrals: 'Clicks' },
@@ -517,7 +517,8 @@ describe('names and totals', () => {
     expect(await suggested(table('Day,Campaign ID,Clicks', rows))).toMatchObject({
       where: expect.stringMatching(/a{60000}/),
     });
-    expect(performance.now() - begun).toBeLessThan(1_000);
+    // How long it holds the process, in µs, however busy the machine is.
+    expect(process.cpuUsage(begun).user).toBeLessThan(1_000_000);
   });
 
   test('attempts of a mediation may be requests', async () => {
