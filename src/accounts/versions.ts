@@ -42,12 +42,7 @@ export function digestOf(columns: string): string {
   return `toString(cityHash64(${columns}))`;
 }
 
-export function stateOf(rows: Iterable<Versioned>): TableState {
-  let count = 0;
-  let sum = 0n;
-  for (const { digest } of rows) {
-    count++;
-    sum += BigInt(digest);
-  }
-  return `${count} ${BigInt.asUintN(64, sum)}`;
+/** @param sum of the digests of all rows */
+export function stateOf(rows: number, sum: bigint): TableState {
+  return `${rows} ${BigInt.asUintN(64, sum)}`;
 }

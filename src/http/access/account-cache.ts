@@ -11,7 +11,7 @@ import {
   type StoredToken,
   type TokenPurpose,
 } from '../../accounts/tokens.ts';
-import { readStates, type TableState } from '../../accounts/versions.ts';
+import { readStates } from '../../accounts/versions.ts';
 import type { Login } from '../request/login.ts';
 import { KnownRows } from './known-rows.ts';
 
@@ -36,7 +36,8 @@ export class AccountCache {
   readonly #now: () => number;
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
-  #tokensById: ReadonlyMap<string, StoredToken> = new Map();
+  /** By id, also of tokens that are deleted. */
+  readonly #hashes = new Map<string, string>();
   readonly #limits = new KnownRows<OwnSetting<number>>(({ account }) => account);
   readonly #currencies = new KnownRows<OwnSetting<string>>(({ account }) => account);
 
@@ -85,7 +86,7 @@ export class AccountCache {
 
   /** The account of the token that made a link, or why the link is refused. @param known as for `login` */
   async follow(link: LinkClaim, known = false): Promise<Login> {
-    const stored = await this.#find(() => this.#tokensById.get(link.token), known);
+    const stored = await this.#find(() => this.tokenOf(link.token), known);
     if (!stored) return { refused: 'unknown' };
     const { id } = stored;
     if (!link.isMadeBy(stored.hash)) return { refused: 'forged_link', id };
@@ -94,7 +95,7 @@ export class AccountCache {
 
   /** The token of that id, if it is known. */
   tokenOf(id: string): StoredToken | undefined {
-    return this.#tokensById.get(id);
+    return this.#tokens.get(this.#hashes.get(id) ?? '');
   }
 
   async #find(look: () => StoredToken | undefined, known: boolean): Promise<StoredToken | undefined> {
@@ -126,15 +127,15 @@ export class AccountCache {
   async #fetchChanges(): Promise<void> {
     const states = await readStates(this.#store, 'tokens', 'account_limits', 'account_currencies');
     await Promise.all([
-      this.#followTokens(states.tokens),
+      this.#tokens.follow(states.tokens, (since) => this.#readTokens(since)),
       this.#limits.follow(states.account_limits, (since) => requestLimits.list(this.#store, { since })),
       this.#currencies.follow(states.account_currencies, (since) => currencies.list(this.#store, { since })),
     ]);
   }
 
-  /** Tokens are renewed even where the limits cannot be read: links and logins must be judged by the same tokens. */
-  async #followTokens(state: TableState): Promise<void> {
-    if (!(await this.#tokens.follow(state, (since) => listTokens(this.#store, { since })))) return;
-    this.#tokensById = new Map([...this.#tokens.values()].map((token) => [token.id, token]));
+  async #readTokens(since: string | undefined): Promise<StoredToken[]> {
+    const tokens = await listTokens(this.#store, { since });
+    for (const { id, hash } of tokens) this.#hashes.set(id, hash);
+    return tokens;
   }
 }

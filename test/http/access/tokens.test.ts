@@ -3,6 +3,7 @@ import { select } from '../../../clickhouse/client.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import { createToken, listTokens, newToken, purposeOf, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
+import { KnownRows } from '../../../src/http/access/known-rows.ts';
 import { useCountedStore } from '../../support/gate.ts';
 import { statusWith, useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -63,6 +64,38 @@ test('a stolen copy of the store opens nothing: no table and no log holds a toke
       { first: token.slice(4, 20), rest: token.slice(20) },
     ),
   ).toEqual([{ rows: 0 }]);
+});
+
+test('a token more is no work on those that there are, which may be one for each visit of years', async () => {
+  let looked = 0;
+  const row = (id: number, minute: string) => ({
+    id: String(id),
+    version: `2026-11-30 12:${minute}:00.000000`,
+    get digest() {
+      looked++;
+      return String(id);
+    },
+  });
+  const many = Array.from({ length: 1_000 }, (_, id) => row(id, '10'));
+  const known = new KnownRows<(typeof many)[number]>(({ id }) => id);
+  let asked: string | undefined;
+  const follow = (state: string, rows: typeof many) =>
+    known.follow(state, async (since) => {
+      asked = since;
+      return rows;
+    });
+  await follow('1000 499500', many);
+  looked = 0;
+  await follow('1001 500500', [row(1_000, '20')]);
+  await follow('1001 500500', [row(1_001, '20')]);
+  expect(looked).toBe(1);
+  expect([asked, known.get('1000')?.id]).toEqual(['2026-11-30 12:09:00', '1000']);
+  // What was deleted is known no more, and what has changed counts once.
+  await follow('1 7', [row(7, '05')]);
+  expect([known.get('7')?.id, known.get('8')]).toEqual(['7', undefined]);
+  await follow('2 15', [row(7, '06'), row(8, '00')]);
+  await follow('3 24', [row(9, '01')]);
+  expect(asked).toBe('2026-11-30 12:05:00');
 });
 
 test('an account may have several tokens, each usable at once, and losing one leaves the others', async () => {
