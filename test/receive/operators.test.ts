@@ -506,3 +506,19 @@ test('what the command line changes is in the audit log, too, and the command li
   expect(stdout).not.toContain(made.stdout.trim());
   expect((await run(['audit', '--limit', '1'], env)).stdout).toContain('confirm');
 });
+
+test('a list of very many tokens is told as fast as it is read: meanwhile the service does nothing else', async () => {
+  await db.store.command({
+    query: `INSERT INTO tokens (id, account_id, hash, label, created_at)
+            SELECT toString(number), 'visited', hex(SHA256(toString(number))), 'visit', now64(3) FROM numbers(20000)`,
+  });
+  const authorization = `Bearer ${await operatorToken()}`;
+  const read = performance.now();
+  await listTokens(db.store, { account: 'visited' });
+  const asked = performance.now();
+  const answer = await fetch(`${receiver.url}/v1/token/list?account=visited`, { headers: { authorization } });
+  const told = await answer.text();
+  const took = performance.now() - asked;
+  expect(JSON.parse(told)).toHaveLength(20_000);
+  expect(took).toBeLessThan(3 * (asked - read) + 500);
+});
