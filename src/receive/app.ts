@@ -154,7 +154,7 @@ const faults = [TypeError, RangeError, ReferenceError];
 /** @param why for the log; absent: the log has the error */
 function storeBusy(why?: string, seconds = 5): Problem {
   const cause = why === undefined ? undefined : new Error(why);
-  const detail = `the store cannot take events now; send the body again in ${seconds} s`;
+  const detail = `the store cannot do this now; send the same again in ${seconds} s`;
   return new Problem('store_busy', detail, { headers: { 'Retry-After': `${seconds}` }, cause });
 }
 

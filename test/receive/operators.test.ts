@@ -250,7 +250,8 @@ test('a fault of the program is 500 and in the log; what ClickHouse lacks for a 
   run.mockRejectedValueOnce(
     new ClickHouseError({ message: 'memory', code: '241', type: 'MEMORY_LIMIT_EXCEEDED' }),
   );
-  expect(await ask('/v1/limit/list')).toMatchObject({ status: 503, json: { code: 'store_busy' } });
+  const detail = 'the store cannot do this now; send the same again in 5 s';
+  expect(await ask('/v1/limit/list')).toMatchObject({ status: 503, json: { code: 'store_busy', detail } });
   run.mockRestore();
 });
 

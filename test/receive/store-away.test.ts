@@ -88,7 +88,7 @@ test('a body that ClickHouse refuses to store is asked for again after a minute:
   try {
     const { status, headers, json } = await send();
     expect([status, headers.get('retry-after'), json.detail]).toEqual([
-      ...[503, '60', 'the store cannot take events now; send the body again in 60 s'],
+      ...[503, '60', 'the store cannot do this now; send the same again in 60 s'],
     ]);
   } finally {
     await alter('DROP CONSTRAINT refused');
