@@ -49,16 +49,11 @@ export async function inParallel<T>(
 }
 
 /**
- * Lets up to `max` pieces of work be done at a time; the others wait, in order. What still waits after a failure or the
- * signal is not begun, and fails of the same.
+ * Lets up to `max` pieces of work be done at a time; the others wait, in order.
  * @returns what does a piece of work; `leave` lets the next one begin before the work is done
  */
-export function atMost(
-  max: number,
-  signal: AbortSignal,
-): <T>(work: (leave: () => void) => Promise<T>) => Promise<T> {
+export function slots(max: number): <T>(work: (leave: () => void) => Promise<T>) => Promise<T> {
   let free = max;
-  let failure: { readonly error: unknown } | undefined;
   const waiting: (() => void)[] = [];
   return async (work) => {
     if (free > 0) free--;
@@ -72,14 +67,26 @@ export function atMost(
       else free++;
     };
     try {
-      if (failure) throw failure.error;
-      signal.throwIfAborted();
       return await work(leave);
-    } catch (error) {
-      failure ??= { error };
-      throw error;
     } finally {
       leave();
     }
   };
+}
+
+/** The same; what still waits after a failure or the signal is not begun, and fails of the same. */
+export function atMost(max: number, signal: AbortSignal): ReturnType<typeof slots> {
+  const inSlot = slots(max);
+  let failure: { readonly error: unknown } | undefined;
+  return (work) =>
+    inSlot(async (leave) => {
+      try {
+        if (failure) throw failure.error;
+        signal.throwIfAborted();
+        return await work(leave);
+      } catch (error) {
+        failure ??= { error };
+        throw error;
+      }
+    });
 }

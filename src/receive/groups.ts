@@ -1,22 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Does up to `most` pieces of work at a time, in the order in which they come. */
-export function slots(most: number): <T>(work: () => Promise<T>) => Promise<T> {
-  let free = most;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (free > 0) free--;
-    else await new Promise<void>((go) => waiting.push(go));
-    try {
-      return await work();
-    } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
-    }
-  };
-}
-
 /** A group that takes longer, because it has to mend something, does not keep others waiting. */
 const longestGroupMs = 5_000;
 

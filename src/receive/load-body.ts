@@ -21,8 +21,9 @@ import {
   loadEvents,
   senders,
 } from '../../ingest/load/load-events.ts';
+import { slots } from '../../ingest/load/parallel.ts';
 import { firstReasons, type LoadedChunk, loadedChunk } from '../../ingest/load/receipt.ts';
-import { inGroups, slots } from './groups.ts';
+import { inGroups } from './groups.ts';
 import { type Body, inChannel, type Piece } from './pieces.ts';
 import type { Received } from './received.ts';
 
