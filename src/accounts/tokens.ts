@@ -85,10 +85,10 @@ export async function issueToken(store: Store, options: NewToken): Promise<{ id:
   return { id, token };
 }
 
-/** All tokens, or those of one account, oldest first; with `since`, those of that version or a later one. */
+/** All tokens, or the one of an id, or those of one account, oldest first; with `since`, those of that version or a later one. */
 export async function listTokens(
   store: Store,
-  { account, since }: { account?: string; since?: string | undefined } = {},
+  { id, account, since }: { id?: string; account?: string; since?: string | undefined } = {},
 ): Promise<StoredToken[]> {
   const iso = (column: string) =>
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
@@ -98,10 +98,11 @@ export async function listTokens(
             ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
             ${digestOf('t.id, t.version')} AS digest
      FROM tokens AS t FINAL
-     WHERE ({account:Nullable(String)} IS NULL OR account_id = {account:Nullable(String)})
+     WHERE ({id:Nullable(String)} IS NULL OR id = {id:Nullable(String)})
+       AND ({account:Nullable(String)} IS NULL OR account_id = {account:Nullable(String)})
        AND t.version >= toDateTime64({since:String}, 6, 'UTC')
      ORDER BY created_at, id`,
-    { account: account ?? null, since: since ?? '1970-01-01 00:00:00' },
+    { id: id ?? null, account: account ?? null, since: since ?? '1970-01-01 00:00:00' },
   );
 }
 

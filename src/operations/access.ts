@@ -179,7 +179,7 @@ export const linkReport: Operation<typeof linked, z.infer<typeof link>> = {
   changes: 'something',
   async run({ store, links }, { token: id, address, expires }) {
     requireFuture(expires);
-    const token = (await listTokens(store)).find((each) => each.id === id);
+    const [token] = await listTokens(store, { id });
     const hasExpired = token?.expires != null && Date.parse(token.expires) <= Date.now();
     if (token?.purpose !== 'report' || token.revoked !== null || hasExpired) {
       throw new InvalidRequest('token', `${id} is no valid token that opens reports`);

@@ -511,15 +511,27 @@ test('what the command line changes is in the audit log, too, and the command li
 test('a list of very many tokens is told as fast as it is read: meanwhile the service does nothing else', async () => {
   await db.store.command({
     query: `INSERT INTO tokens (id, account_id, hash, label, created_at)
-            SELECT toString(number), 'visited', hex(SHA256(toString(number))), 'visit', now64(3) FROM numbers(20000)`,
+            SELECT toString(number), 'visited', hex(SHA256(toString(number))), 'visit', now64(3) FROM numbers(40000)`,
   });
+  // Of this process, in which the service runs, whatever else the machine does.
+  const cpuSeconds = () => Object.values(process.cpuUsage()).reduce((sum, spent) => sum + spent, 0) / 1e6;
   const authorization = `Bearer ${await operatorToken()}`;
-  const read = performance.now();
+  const begins = cpuSeconds();
   await listTokens(db.store, { account: 'visited' });
-  const asked = performance.now();
+  const read = cpuSeconds();
   const answer = await fetch(`${receiver.url}/v1/token/list?account=visited`, { headers: { authorization } });
   const told = await answer.text();
-  const took = performance.now() - asked;
-  expect(JSON.parse(told)).toHaveLength(20_000);
-  expect(took).toBeLessThan(3 * (asked - read) + 500);
+  const took = cpuSeconds() - read;
+  expect(JSON.parse(told)).toHaveLength(40_000);
+  expect(took).toBeLessThan(3 * (read - begins) + 1);
+  const [one] = await listTokens(db.store, { id: '7' });
+  expect(one?.label).toBe('visit');
+  const asked = new Date().toISOString();
+  const address = '/v1/export/campaigns.csv?start_time=2026-03-01&end_time=2026-03-01';
+  expect((await ask('/v1/token/link', { body: { token: '7', address } })).status).toBe(200);
+  await db.store.command({ query: 'SYSTEM FLUSH LOGS' });
+  const largest = `SELECT toUInt32(max(result_rows)) AS rows FROM system.query_log
+    WHERE current_database = {database:String} AND event_time_microseconds >= parseDateTime64BestEffort({asked:String}, 6)
+      AND query LIKE '%FROM tokens AS t FINAL%' AND type = 'QueryFinish'`;
+  expect(await select(db.store, largest, { database: db.address.database, asked })).toEqual([{ rows: 1 }]);
 });
