@@ -12,14 +12,14 @@ import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 import { failingAt, ofTwoMonths, type Unloads } from './unloads.ts';
 
-/** Loads a file in the place of a target. */
-export function replaceBy(store: Store, target: Target, path: string): Promise<Replaced> {
+/** Loads files in the place of a target. */
+export function replaceBy(store: Store, target: Target, ...paths: string[]): Promise<Replaced> {
   const now = () => new Date();
   const common = { store, now, dryRun: true, readingOf: plainReading };
+  const files = paths.map((path) => new LocalFile(path));
   return replaceEvents({
-    ...{ store, target, now, files: path, dryRun: false, onTotals: () => {} },
-    stage: (hold) =>
-      loadFiles([new LocalFile(path)], { ...common, ...(hold && { hold }), chunkBytes: 100_000 }),
+    ...{ store, target, now, files: paths.join(' '), dryRun: false, onTotals: () => {} },
+    stage: (hold) => loadFiles(files, { ...common, ...(hold && { hold }), chunkBytes: 100_000 }),
   });
 }
 
