@@ -69,13 +69,13 @@ export async function checkSchema(store: Store, catalog: Catalog): Promise<strin
 const placementsDiffer = 'differs from the node of CLICKHOUSE_URL: repeat adtally place or adtally grow';
 
 /** Equal for equal placements; the dictionary numbers shards from 0. */
-async function placementsChecksum(store: Store, source: string): Promise<string | undefined> {
+async function placementsChecksum(store: Store, source: string): Promise<string> {
   const base = source.startsWith('dictionary') ? 0 : 1;
-  const [row] = await select<{ sum: string }>(
+  const row = await selectOne<{ sum: string }>(
     store,
     `SELECT toString(groupBitXor(cityHash64(account_id, arrayMap(shard -> toUInt16(shard - ${base}), shards)))) AS sum FROM ${source}`,
   );
-  return row?.sum;
+  return row.sum;
 }
 
 /** Differences of a node of a cluster from the node that the others are compared with. */

@@ -59,23 +59,19 @@ export async function verifyRollups(
   const layout = await layoutOf(store);
   const misplaced = layout ? await misplacedAccounts(store, all, range, layout) : [];
   const differences = misplaced.filter((each) => account === undefined || each.account === account);
-  if (differences.length > maxDifferences) {
-    return { differences: differences.slice(0, maxDifferences), more: true };
-  }
   for (const slice of await daySlices(store, ['events', ...all.map(({ table }) => table)], range)) {
     const wrong: Rollup[] = [];
     for (const rollup of all) {
+      if (differences.length > maxDifferences) break;
       const limit = maxDifferences - differences.length + 1;
       const query = comparisonQuery(rollup, wrong, account !== undefined);
       const found = await select<Difference>(store, query, { ...slice, limit, ...(account && { account }) });
       if (found.length) wrong.push(rollup);
       differences.push(...found);
-      if (differences.length > maxDifferences) {
-        return { differences: differences.slice(0, maxDifferences), more: true };
-      }
     }
   }
-  return { differences, more: false };
+  const more = differences.length > maxDifferences;
+  return { differences: differences.slice(0, maxDifferences), more };
 }
 
 /** Accounts that have rows on a shard that their reports do not read. */

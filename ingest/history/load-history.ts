@@ -1,8 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { eventFields } from '../../catalog/events.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
-import type { Store } from '../../clickhouse/client.ts';
-import { select } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import { eventIn, fileOrder, lineIn } from '../event/record-place.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { stateColumn } from '../ledger/load-heartbeat.ts';
