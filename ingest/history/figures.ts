@@ -2,7 +2,8 @@ import { closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, selectOne } from '../../clickhouse/client.ts';
-import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
+import { fresh, runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
+import { unloadOf } from '../ledger/load-records.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
 /** What is open in a store: it waits for a person, or for the same command again. */
@@ -15,6 +16,10 @@ export interface OpenWork {
   readonly unconfirmedDays: number;
 }
 
+/** Loads that are being taken back: nobody wants their files loaded again. */
+const leavingLoads = `SELECT substring(l.file, ${unloadOf('').length + 1}) FROM loads AS l FINAL
+  WHERE state = 'running' AND kind = 'rebuild' AND startsWith(l.file, '${unloadOf('')}') AND ${fresh}`;
+
 /** One statement each, so that a user who may not ask for one of them can ask for the others. */
 export const openWork: Readonly<Record<keyof OpenWork, string>> = {
   rejectedRows: `SELECT toFloat64(count()) AS figure FROM rejected_rows FINAL WHERE ${openRejects}`,
@@ -22,7 +27,7 @@ export const openWork: Readonly<Record<keyof OpenWork, string>> = {
   chunksInDoubt: `SELECT toFloat64(count()) AS figure FROM (
     SELECT argMax(load_id, c.sent_at) AS load FROM load_chunks AS c WHERE (head, chunk) IN (${chunksInDoubt()})
     GROUP BY head, chunk
-    HAVING load NOT IN (${runningLoads}) AND load NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded'))`,
+    HAVING load NOT IN (${runningLoads}) AND load NOT IN (${leavingLoads}) AND load NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded'))`,
   unconfirmedDays: `SELECT toFloat64(count()) AS figure, if(figure > 0, toString(min(day)), '') AS oldest_day,
     argMin(account_id, day) AS oldest_account FROM (
     SELECT account_id, day, family FROM (

@@ -20,7 +20,8 @@ import { rollups } from '../../../clickhouse/rollups.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
-import { replayedIn } from '../../../ingest/ledger/load-records.ts';
+import { isAlive } from '../../../ingest/ledger/load-heartbeat.ts';
+import { isExclusive, loadsRunning, replayedIn } from '../../../ingest/ledger/load-records.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
@@ -39,11 +40,17 @@ export interface VerifyFlags {
  * part is given up when everything agrees without it, so that reports answer again.
  */
 export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags): Promise<void> {
-  if ((await damagedParts(store)).length === 0) return verify(store, days, flags, []);
+  if ((await damagedParts(store)).length === 0) return verify(store, days, flags, [], changing);
   // What a load is just storing is compared with nothing.
   return exclusively(store, 'verify', 'what damaged parts had', async () =>
-    verify(store, days, flags, await damagedParts(store)),
+    verify(store, days, flags, await damagedParts(store), async () => undefined),
   );
+}
+
+/** What takes a load back now, replaces it or rebuilds rollups: until it has ended there are differences. */
+async function changing(store: Store): Promise<string | undefined> {
+  const running = await loadsRunning(store, undefined);
+  return running.find((load) => isExclusive(load.kind) && isAlive(load))?.id;
 }
 
 async function verify(
@@ -51,13 +58,17 @@ async function verify(
   days: DayRange,
   { json, dropDamaged = false }: VerifyFlags,
   damaged: readonly DamagedPart[],
+  changedBy: typeof changing,
 ): Promise<void> {
+  const began = await changedBy(store);
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await lastingDifferences(store, days);
   const keys = config().signing?.publicKeys.map(publicKeyOf);
   const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
   const agrees = differences.length + ledger.differences.length + unloads.length === 0;
+  const by = agrees ? undefined : (began ?? (await changedBy(store)));
+  const again = by && `load ${by} is changing what is stored: run adtally verify again when it has ended`;
   const tellerOf = await tellers(store, damaged);
   const isNeedless = (part: DamagedPart) =>
     days === everyDay &&
@@ -85,7 +96,7 @@ async function verify(
   if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
   else
     say(
-      `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${mendingOf(ledger.differences, unloads)}`,
+      `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${again ?? mendingOf(ledger.differences, unloads)}`,
     );
   if (differences.length === 0) say('every rollup agrees with the raw events');
   else {
@@ -95,7 +106,7 @@ async function verify(
       ? 'rollups may have what damaged events lack: mend the events first'
       : 'repair with: adtally rebuild --from DAY --to DAY';
     say(
-      `${countedDifferences(differences, more)} of rollups from the raw events; ${isOpen ? 'mend the ledger first' : repair}`,
+      `${countedDifferences(differences, more)} of rollups from the raw events; ${again ?? (isOpen ? 'mend the ledger first' : repair)}`,
     );
   }
   const closesWith = (fault: (typeof closes)[number]['fault']) => {

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import { type Store, select } from '../../../clickhouse/client.ts';
+import { unload } from '../../../ingest/history/unload.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ndjson } from '../../support/events.ts';
+import { heldAt } from '../../support/held.ts';
+import { replaceBy } from '../../support/replace-suite.ts';
 import { useStore } from '../../support/store.ts';
 import { ofTwoMonths, useUnloads, withRejects } from '../../support/unloads.ts';
 
@@ -203,6 +206,29 @@ test('an unload that was refused was not interrupted: what is to be done with it
   expect((await run(['ingest', 'events', path])).code).toBe(4);
   expect((await run(['verify'])).code).toBe(0);
 });
+
+test.each(['taken back', 'replaced'])(
+  'while a load is %s, status and verify do not say that its file is to be loaded again',
+  async (how) => {
+    const path = await file('wrong.ndjson', ndjson(events(20)));
+    const id = await load(path);
+    const held = heldAt(db.store, /EXCHANGE TABLES .* AND (campaigns|ad_units)/);
+    const changing =
+      how === 'replaced'
+        ? replaceBy(held.store, { load: id }, await file('right.ndjson', ndjson(events(10))))
+        : unload(held.store, id, () => new Date());
+    await held.reached;
+    const { code, stderr } = await run(['verify']);
+    const { stdout } = await run(['status', '--next']);
+    held.release();
+    await changing;
+    expect(code).toBe(1);
+    expect(stderr).toContain('is changing what is stored: run adtally verify again when it has ended');
+    expect(stderr).not.toMatch(/wrong|unload |rebuild /);
+    expect(stdout).not.toMatch(/wrong|load the files of failed loads again/);
+    expect((await run(['verify'])).code).toBe(0);
+  },
+);
 
 test.each([
   ['nowhere', /there is no load nowhere/],
