@@ -239,8 +239,11 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
       ...(!load && { judged: held }),
     };
   } catch (error) {
-    const failure = loadFailure(error, file, signal);
-    const isReplaced = failure instanceof InputChanged && input.renew && options.onReplaced;
+    const cause = loadFailure(error, file, signal);
+    const isReplaced = cause instanceof InputChanged && input.renew && options.onReplaced;
+    // Run again it would be counted beside what comes in its place.
+    const isBeside = load && cause instanceof InputChanged && !isReplaced && counts.rows > 0;
+    const failure = isBeside ? new InputChanged(`${cause.message}. ${adviceAfterChange(load.id)}`) : cause;
     const takenBack = isReplaced && sentIds.length > 0;
     // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
     const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
@@ -258,6 +261,9 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     await opened?.close();
   }
 }
+
+const adviceAfterChange = (load: string): string =>
+  `Rows already loaded are kept. If they stand there no more, take them back first (adtally unload ${load}); then run the same command again`;
 
 function deliveredOf(
   { id, head, content, firstLine, firstByte, bytes, rows: records }: SendableChunk,

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { connect, insertData, select } from '../../../clickhouse/client.ts';
+import { unload } from '../../../ingest/history/unload.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -41,11 +42,15 @@ const kinds = {
 };
 type Kind = keyof typeof kinds;
 
-const load = (file: string, onProgress: (counts: { bytes: number }) => void = () => {}) =>
+const load = (
+  file: string,
+  onProgress: (counts: { bytes: number; chunks: number }) => void = () => {},
+  chunkBytes = 128 << 20,
+) =>
   loadEvents({
     store: db.store,
     input: new LocalFile(file),
-    chunkBytes: 128 << 20,
+    chunkBytes,
     now: () => new Date(),
     onProgress,
   });
@@ -107,6 +112,21 @@ test.each([
     writeFileSync(file, change(content));
   };
   await expect(load(file, onProgress)).rejects.toThrow(`${file}: was changed while it was read`);
+  expect(await stored()).toMatchObject({ events: 0 });
+});
+
+test('one that is overwritten behind its first chunk says which load to take back', async () => {
+  const content = `${kinds.ndjson()}\n`;
+  const file = await loader.file('overwritten.ndjson', content);
+  const others = content.replaceAll('"quantity":', '"quantity":1');
+  const onProgress = ({ chunks }: { chunks: number }) => {
+    if (chunks > 0) writeFileSync(file, others);
+  };
+  const failure = String(await load(file, onProgress, 4 << 20).catch((error: unknown) => error));
+  expect(failure).toContain(`${file}: was changed while it was read. Rows already loaded are kept.`);
+  expect(await stored()).not.toMatchObject({ events: 0 });
+  const [, sent = ''] = /adtally unload (\S+)\)/.exec(failure) ?? [];
+  await unload(db.store, sent, () => new Date());
   expect(await stored()).toMatchObject({ events: 0 });
 });
 
