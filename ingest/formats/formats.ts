@@ -13,6 +13,7 @@ export type FormatName = keyof typeof formats;
 
 const workbook = 'Excel workbooks cannot be read; save the sheet as "CSV UTF-8"';
 const archive = 'archives cannot be read; unpack it first';
+const packing = 'this packing cannot be read; unpack it first';
 /** What to do with files that people try. */
 const adviceFor: Readonly<Record<string, string>> = {
   xlsx: workbook,
@@ -20,6 +21,10 @@ const adviceFor: Readonly<Record<string, string>> = {
   zip: archive,
   tar: archive,
   tgz: archive,
+  '7z': archive,
+  bz2: packing,
+  xz: packing,
+  lz4: packing,
 };
 
 /**

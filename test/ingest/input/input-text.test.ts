@@ -160,6 +160,7 @@ test.each([
   ['e.xlsx', 'e.xlsx: Excel workbooks cannot be read; save the sheet as "CSV UTF-8"'],
   ['e.csv.zip', 'e.csv.zip: archives cannot be read; unpack it first'],
   ['e.tar.gz', 'e.tar.gz: archives cannot be read; unpack it first'],
+  ['e.csv.xz', 'e.csv.xz: this packing cannot be read; unpack it first'],
 ])('%s is refused with what to do', (name, message) => {
   expect(() => formatOf(new LocalFile(name))).toThrow(message);
 });
