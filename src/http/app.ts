@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ClickHouseError } from '@clickhouse/client';
-import { Hono } from 'hono';
+import { type Handler, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { Logger } from 'pino';
 import { endpoints, questionPath } from '../../catalog/breakdowns.ts';
@@ -146,35 +146,22 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   for (const path of ['/', '/app', '/healthz', '/openapi.json', '/docs']) {
     app.all(path, otherMethods('GET, HEAD'));
   }
-  const asked = [
-    ...endpoints(deps.catalog).map((endpoint) => ({
-      path: endpoint.path,
-      family: endpoint.breakdown.family,
-      answer: report(reports, endpoint),
-    })),
-    ...Object.keys(deps.catalog.families).flatMap((family) => [
-      { path: questionPath(family, 'changes'), family, answer: changesOf(deps, family) },
-      { path: questionPath(family, 'explain'), family, answer: explanationOf(deps, family) },
-      { path: questionPath(family, 'closes'), family, answer: closesOf(deps, family) },
-      { path: questionPath(family, 'adjustments'), family, answer: adjustmentsOf(reports, family) },
-    ]),
-  ];
   // What the page asks for; elsewhere a session opens nothing.
   const forReports = signIn
     ? authentication(logins, [sessionAuthentication(signIn.sessions)])
     : authenticated;
-  const asJson = [requireJson, body];
+  const asked = (path: string, family: string, ...handlers: Handler<HttpEnv>[]) =>
+    onPath(app, path, { allow: 'POST', family }, requireHttp11, forReports, limited, ...handlers);
+  for (const endpoint of endpoints(deps.catalog)) {
+    asked(endpoint.path, endpoint.breakdown.family, requireJson, body, report(reports, endpoint));
+  }
   const comparisonOf = comparisons(deps);
-  const all = [
-    ...asked.map((each) => ({ ...each, takes: asJson })),
-    ...Object.keys(deps.catalog.families).map((family) => ({
-      ...{ path: questionPath(family, 'reconcile'), family, answer: comparisonOf(family), takes: [] },
-    })),
-  ];
-  for (const { path, family, answer, takes } of all) {
-    onPath(app, path, { allow: 'POST', family }, () => {
-      app.post(path, requireHttp11, forReports, limited, ...takes, answer);
-    });
+  for (const family of Object.keys(deps.catalog.families)) {
+    asked(questionPath(family, 'changes'), family, requireJson, body, changesOf(deps, family));
+    asked(questionPath(family, 'explain'), family, requireJson, body, explanationOf(reports, family));
+    asked(questionPath(family, 'closes'), family, requireJson, body, closesOf(deps, family));
+    asked(questionPath(family, 'adjustments'), family, requireJson, body, adjustmentsOf(reports, family));
+    asked(questionPath(family, 'reconcile'), family, comparisonOf(family));
   }
   if (deps.ownSchedules) {
     const own = { schedules: deps.ownSchedules, authenticated: forReports, limited, body, log };

@@ -83,28 +83,26 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     '/',
     docs({ heading: 'Events and operations over HTTP', describe: receiveDocument, brand: deps.brand }),
   );
-  onPath(app, eventsPath, { allow: 'POST' }, () => {
-    app.post(eventsPath, authenticated(deps.accounts), async (c) => {
-      const sender = c.get('account');
-      const format = formatOfBody(c.req.header('content-type'));
-      const key = keyOf(c.req.header('idempotency-key'));
-      const piece = pieceOf(c.req.header('channel'), c.req.header('offset'), key);
-      // Mistyped and ignored, it would let the body be read without its mapping.
-      const { mapping: name } = judged(ofEvents, parametersOf(c, ofEvents));
-      await requireReady();
-      if (deps.isOverfull()) throw tooManyBodies();
-      const mapping = await deps.mappings.named(name);
-      const place = deps.room.enter(sender);
-      try {
-        const bytes = await readBody(c.env, place);
-        const received = await deps.loader.load({ bytes, format, mapping, sender, key, piece });
-        const { load, accepted, rejected, duplicates } = received;
-        c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
-        return c.json(received);
-      } finally {
-        place.leave();
-      }
-    });
+  onPath(app, eventsPath, { allow: 'POST' }, authenticated(deps.accounts), async (c) => {
+    const sender = c.get('account');
+    const format = formatOfBody(c.req.header('content-type'));
+    const key = keyOf(c.req.header('idempotency-key'));
+    const piece = pieceOf(c.req.header('channel'), c.req.header('offset'), key);
+    // Mistyped and ignored, it would let the body be read without its mapping.
+    const { mapping: name } = judged(ofEvents, parametersOf(c, ofEvents));
+    await requireReady();
+    if (deps.isOverfull()) throw tooManyBodies();
+    const mapping = await deps.mappings.named(name);
+    const place = deps.room.enter(sender);
+    try {
+      const bytes = await readBody(c.env, place);
+      const received = await deps.loader.load({ bytes, format, mapping, sender, key, piece });
+      const { load, accepted, rejected, duplicates } = received;
+      c.set('received', { load, accepted, rejected, duplicates, body_bytes: bytes.length });
+      return c.json(received);
+    } finally {
+      place.leave();
+    }
   });
   const watch = <T>(work: Promise<T>) => deps.loader.watch(work);
   app.route(

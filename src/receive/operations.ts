@@ -47,13 +47,9 @@ const nothing = { input: z.strictObject({}) };
 export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   for (const operation of operations) {
-    const path = pathOf(operation);
-    const method = methodOf(operation);
-    onPath(app, path, { allow: method === 'GET' ? 'GET, HEAD' : method }, () => {
-      app.on(method, path, deps.authenticated, ...(takesJson(operation) ? [requireJson] : []), (c) =>
-        answer(c, operation, deps),
-      );
-    });
+    const allow = methodOf(operation) === 'GET' ? 'GET, HEAD' : 'POST';
+    const before = takesJson(operation) ? [deps.authenticated, requireJson] : [deps.authenticated];
+    onPath(app, pathOf(operation), { allow }, ...before, (c) => answer(c, operation, deps));
   }
   return app;
 }

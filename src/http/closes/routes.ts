@@ -30,16 +30,14 @@ export function manifestRoutes(deps: ManifestDeps): Hono<HttpEnv> {
   );
   app.all(keysPath, otherMethods('GET, HEAD'));
   // It has both families, so a token of one does not open it.
-  onPath(app, manifestPath, { allow: 'GET, HEAD' }, () => {
-    app.get(manifestPath, authenticated, limited, async (c) => {
-      const account = c.get('account');
-      const revision = c.req.param('revision') ?? '';
-      const text = await inPlace(deps, c, closesPlace, (signal) =>
-        accountManifest(reader, { account, routing: routingOf(account) }, revision, signal),
-      );
-      if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
-      return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
-    });
+  onPath(app, manifestPath, { allow: 'GET, HEAD' }, authenticated, limited, async (c) => {
+    const account = c.get('account');
+    const revision = c.req.param('revision') ?? '';
+    const text = await inPlace(deps, c, closesPlace, (signal) =>
+      accountManifest(reader, { account, routing: routingOf(account) }, revision, signal),
+    );
+    if (text === undefined) throw new Problem('not_found', 'this account has no close of this name');
+    return c.body(text, 200, { 'content-type': 'application/x-ndjson' });
   });
   return app;
 }

@@ -31,9 +31,8 @@ export function linkRoutes(deps: LinkDeps): Hono<HttpEnv> {
   for (const { path, endpoint } of exportedReports(deps.catalog)) {
     const from = linkPath(path);
     const answer = makeLink(deps, path, new RequestReader(deps.catalog, endpoint.breakdown));
-    onPath(app, from, { allow: 'POST', family: endpoint.breakdown.family }, () => {
-      app.post(from, authenticated, limited, requireJson, body, answer);
-    });
+    const rules = { allow: 'POST', family: endpoint.breakdown.family } as const;
+    onPath(app, from, rules, authenticated, limited, requireJson, body, answer);
   }
   return app;
 }

@@ -27,9 +27,8 @@ export function exportRoutes(deps: ExportDeps): Hono<HttpEnv> {
   for (const exported of exportedReports(deps.catalog)) {
     const { path, endpoint } = exported;
     const { conditional, answer } = exporting(deps, exported);
-    onPath(app, path, { allow: 'GET, HEAD', family: endpoint.breakdown.family }, () => {
-      app.get(path, requireHttp11, authenticated, conditional, limited, answer);
-    });
+    const rules = { allow: 'GET, HEAD', family: endpoint.breakdown.family } as const;
+    onPath(app, path, rules, requireHttp11, authenticated, conditional, limited, answer);
   }
   return app;
 }

@@ -41,22 +41,20 @@ export const ownPath = (name: string): string => `/v1/schedule/${name}`;
 export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
   const { schedules, authenticated, limited, body, log } = deps;
   const app = new Hono<HttpEnv>();
-  onPath(app, ownPath('list'), { allow: 'GET, HEAD', family: anyFamily }, () => {
-    app.get(ownPath('list'), authenticated, limited, async (c) =>
-      c.json({ result: await schedules.list(ownerOf(c)) }),
-    );
-  });
+  const family = anyFamily;
+  onPath(app, ownPath('list'), { allow: 'GET, HEAD', family }, authenticated, limited, async (c) =>
+    c.json({ result: await schedules.list(ownerOf(c)) }),
+  );
   const changing = (
     name: keyof typeof ownOperations,
     work: (owner: Owner, given: unknown) => Promise<object>,
   ) => {
-    onPath(app, ownPath(name), { allow: 'POST', family: anyFamily }, () => {
-      app.post(ownPath(name), authenticated, limited, requireJson, body, async (c) => {
-        const owner = ownerOf(c);
-        const result = await work(owner, parsedJson(c.get('body')));
-        log.info({ request: c.get('requestId'), ...owner, ...result }, `schedule ${name}`);
-        return c.json({ result });
-      });
+    const before = [authenticated, limited, requireJson, body];
+    onPath(app, ownPath(name), { allow: 'POST', family }, ...before, async (c) => {
+      const owner = ownerOf(c);
+      const result = await work(owner, parsedJson(c.get('body')));
+      log.info({ request: c.get('requestId'), ...owner, ...result }, `schedule ${name}`);
+      return c.json({ result });
     });
   };
   changing('create', (owner, given) => schedules.create(owner, judged({ input: newSchedule }, given)));

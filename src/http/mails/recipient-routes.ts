@@ -49,22 +49,19 @@ export function recipientRoutes({ links, failures, unsubscribe, agree }: Recipie
       c.header('cache-control', 'no-store');
       await next();
     });
-    onPath(app, path, { allow: 'GET, HEAD, POST' }, () => {
-      app.get(path, async (c) => {
-        const who = await whoOf(c);
-        if (!who) return unknown(c);
-        const { ask, button } = textsOf(wordsOf(who.language), who.schedule);
+    onPath(app, path, { allow: 'GET, HEAD, POST' }, async (c) => {
+      const who = await whoOf(c);
+      if (!who) return unknown(c);
+      const { language, schedule, recipient } = who;
+      const { ask, button, done } = textsOf(wordsOf(language), schedule);
+      if (c.req.method !== 'POST') {
         const form = `<form method="post"><button>${button}</button></form>`;
-        return c.html(said(who.language, () => ask(who.recipient), form));
-      });
-      app.post(path, async (c) => {
-        const who = await whoOf(c);
-        if (!who) return unknown(c);
-        const verdict = await failures.consume(`${who.schedule} ${who.recipient}`);
-        if (!verdict.allowed) throw tooMany('too many answers of this recipient', verdict);
-        await note(who.schedule, who.recipient);
-        return c.html(said(who.language, (words) => textsOf(words, who.schedule).done(who.recipient)));
-      });
+        return c.html(said(language, () => ask(recipient), form));
+      }
+      const verdict = await failures.consume(`${schedule} ${recipient}`);
+      if (!verdict.allowed) throw tooMany('too many answers of this recipient', verdict);
+      await note(schedule, recipient);
+      return c.html(said(language, () => done(recipient)));
     });
   };
   route(unsubscribePath, unsubscribe, ({ page, ofAccount }, schedule) => {

@@ -9,19 +9,19 @@ export interface PathRules {
   readonly family?: string;
 }
 
-/** Names a path for logs, metrics and logins, adds its routes, and refuses all other methods. */
+/** Answers what a path takes by these handlers, refuses all other methods, and names the path for logs, metrics and logins. */
 export function onPath(
   app: Hono<HttpEnv>,
   path: string,
   { allow, family }: PathRules,
-  addRoutes: () => void,
+  ...handlers: readonly Handler<HttpEnv>[]
 ): void {
   app.use(path, (c, next) => {
     c.set('endpoint', path);
     c.set('family', family);
     return next();
   });
-  addRoutes();
+  app.on(allow.split(', '), [path], ...handlers);
   app.all(path, otherMethods(allow));
 }
 

@@ -92,18 +92,14 @@ const unreadiness = {
 /** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
-  onPath(app, '/readyz', { allow: 'GET, HEAD' }, () => {
-    app.get('/readyz', (c) => {
-      const { finding } = readiness;
-      if (finding !== 'ready') throw new Problem('not_ready', unreadiness[finding]);
-      return c.json({ status: 'ok' });
-    });
+  onPath(app, '/readyz', { allow: 'GET, HEAD' }, (c) => {
+    const { finding } = readiness;
+    if (finding !== 'ready') throw new Problem('not_ready', unreadiness[finding]);
+    return c.json({ status: 'ok' });
   });
-  onPath(app, '/metrics', { allow: 'GET, HEAD' }, () => {
-    app.get('/metrics', async (c) =>
-      c.body(await metrics.text(), 200, { 'content-type': metrics.registry.contentType }),
-    );
-  });
+  onPath(app, '/metrics', { allow: 'GET, HEAD' }, async (c) =>
+    c.body(await metrics.text(), 200, { 'content-type': metrics.registry.contentType }),
+  );
   return app;
 }
 
