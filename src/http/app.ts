@@ -18,20 +18,20 @@ import { AsOfTooOld } from '../report/as-of-moment.ts';
 import { MonthNotClosed } from '../report/closed-months.ts';
 import { InvalidRequest } from '../report/invalid-request.ts';
 import { TooManyRows } from '../report/stream.ts';
+import type { AccountCache } from './access/account-cache.ts';
 import {
-  type Accounts,
   authentication,
   basicAuthentication,
   challenge,
   linkAuthentication,
 } from './access/authentication.ts';
 import type { Limiter } from './access/limiter.ts';
-import { type LimitLookup, rateLimit } from './access/rate-limit.ts';
+import { rateLimit } from './access/rate-limit.ts';
 import { type SignInDeps, signInRoutes } from './access/sign-in/routes.ts';
 import { sessionAuthentication } from './access/sign-in/sessions.ts';
 import { manifestRoutes } from './closes/routes.ts';
 import { docs } from './docs/routes.ts';
-import { type LinkDeps, linkRoutes } from './export/links.ts';
+import { linkRoutes } from './export/links.ts';
 import { exportRoutes } from './export/routes.ts';
 import { type OwnScheduleDeps, ownScheduleRoutes } from './mails/own-schedules.ts';
 import { type RecipientDeps, recipientRoutes } from './mails/recipient-routes.ts';
@@ -57,7 +57,7 @@ import { requireHttp11, requirePlainMessage, requirePlainPath } from './server/p
 export interface AppDeps extends Omit<ReportDeps, 'onBroken' | 'onFound'>, QuestionDeps {
   /** What is for the operator; absent where that has a port of its own. */
   readonly operator?: OperatorDeps;
-  readonly accounts: Accounts & LimitLookup & LinkDeps['accounts'];
+  readonly accounts: AccountCache;
   /** Of the user who reads. */
   readonly store: Store;
   /** Where this service listens, for what asks itself. */

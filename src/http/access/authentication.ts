@@ -1,20 +1,16 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { bearerAuth } from 'hono/bearer-auth';
 import { HTTPException } from 'hono/http-exception';
-import type { LinkClaim, Links } from '../../accounts/links.ts';
+import type { Links } from '../../accounts/links.ts';
 import { networkOf } from '../request/caller-address.ts';
 import type { HttpEnv } from '../request/env.ts';
 import type { Login, Refusal } from '../request/login.ts';
+import type { AccountCache } from './account-cache.ts';
 import type { Limiter } from './limiter.ts';
 import { tooMany } from './rate-limit.ts';
 
 /** What authentication needs to know about tokens. */
-export interface Accounts {
-  /** @param known look only among the tokens that are already known */
-  login(token: string, known?: boolean): Promise<Login>;
-  /** Likewise with what a link claims. */
-  follow(link: LinkClaim, known?: boolean): Promise<Login>;
-}
+export type Accounts = Pick<AccountCache, 'login' | 'follow'>;
 
 /** The WWW-Authenticate challenge of every 401 (RFC 6750 §3). */
 export const challenge = 'Bearer realm="adtally"';

@@ -1,18 +1,17 @@
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
+import type { AccountCache } from './account-cache.ts';
 import type { Limiter, Verdict } from './limiter.ts';
-
-export interface LimitLookup {
-  /** How many requests an account may send in a window; undefined for an account without its own limit. */
-  limitOf(account: string): number | undefined;
-}
 
 /**
  * Limits the requests of each account in a window, and shows what is left on every answer
  * (draft-ietf-httpapi-ratelimit-headers).
  */
-export function rateLimit(limiter: Limiter, accounts: LimitLookup): MiddlewareHandler<HttpEnv> {
+export function rateLimit(
+  limiter: Limiter,
+  accounts: Pick<AccountCache, 'limitOf'>,
+): MiddlewareHandler<HttpEnv> {
   const { windowSeconds } = limiter.quota;
   return async function rateLimitMiddleware(c, next) {
     const account = c.get('account');

@@ -1,9 +1,9 @@
 import { type Handler, Hono, type MiddlewareHandler } from 'hono';
 import * as z from 'zod';
 import type { Links } from '../../accounts/links.ts';
-import type { StoredToken } from '../../accounts/tokens.ts';
 import { InvalidRequest } from '../../report/invalid-request.ts';
 import { RequestReader, withoutNulls } from '../../report/request.ts';
+import type { AccountCache } from '../access/account-cache.ts';
 import { requireJson } from '../report/request-body.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { onPath } from '../request/on-path.ts';
@@ -16,7 +16,7 @@ import type { ExportDeps } from './routes.ts';
 export interface LinkDeps extends ExportDeps {
   readonly body: MiddlewareHandler<HttpEnv>;
   readonly links: Links;
-  readonly accounts: { tokenOf(id: string): StoredToken | undefined };
+  readonly accounts: Pick<AccountCache, 'tokenOf'>;
 }
 
 /** The path that makes links to an export: `/v1/links/campaigns/device_date.csv`. */
