@@ -17,7 +17,7 @@ import { docs } from '../http/docs/routes.ts';
 import { type Caller, noteCaller } from '../http/request/caller-address.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import { onPath } from '../http/request/on-path.ts';
-import { Problem, problemResponse, statusOf } from '../http/request/problems.ts';
+import { Problem, problemResponse, retryIn, statusOf } from '../http/request/problems.ts';
 import { formatOfBody, isDamage } from '../http/request/sent-file.ts';
 import { withAnswerHeaders } from '../http/server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from '../http/server/health.ts';
@@ -153,7 +153,7 @@ const faults = [TypeError, RangeError, ReferenceError];
 function storeBusy(why?: string, seconds = 5): Problem {
   const cause = why === undefined ? undefined : new Error(why);
   const detail = `the store cannot do this now; send the same again in ${seconds} s`;
-  return new Problem('store_busy', detail, { headers: { 'Retry-After': `${seconds}` }, cause });
+  return new Problem('store_busy', detail, { ...retryIn(seconds), cause });
 }
 
 function asProblem(error: unknown, adviceFor: (message: string) => string): Problem {

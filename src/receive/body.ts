@@ -5,7 +5,7 @@ import { packingMark } from '../../ingest/input/first-bytes.ts';
 import { fileError } from '../../ingest/input/input-error.ts';
 import { unpack } from '../../ingest/input/unpack.ts';
 import type { Place } from '../http/request/body-room.ts';
-import { Problem } from '../http/request/problems.ts';
+import { Problem, retryIn } from '../http/request/problems.ts';
 
 /** What a body may have when it is unpacked. */
 const maxBodyBytes = 64 << 20;
@@ -91,5 +91,5 @@ function unknownCoding(detail: string): Problem {
 }
 
 export function tooManyBodies(): Problem {
-  return new Problem('too_many_bodies', undefined, { headers: { 'Retry-After': '1' } });
+  return new Problem('too_many_bodies', undefined, retryIn(1));
 }

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { Problem, retryIn } from '../request/problems.ts';
 import type { AccountCache } from './account-cache.ts';
 import type { Limiter, Verdict } from './limiter.ts';
 
@@ -27,7 +27,5 @@ export function rateLimit(
 
 /** The problem of a request over a limit, which says when to try again. */
 export function tooMany(what: string, { resetSeconds }: Verdict): Problem {
-  return new Problem('rate_limited', `${what}; try again in ${resetSeconds} s`, {
-    headers: { 'Retry-After': String(resetSeconds) },
-  });
+  return new Problem('rate_limited', `${what}; try again in ${resetSeconds} s`, retryIn(resetSeconds));
 }

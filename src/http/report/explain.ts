@@ -8,7 +8,7 @@ import { explainBody, explainedRow } from '../../report/explain/explain-request.
 import { parseBody } from '../../report/request.ts';
 import { schedulingSettings } from '../../report/stream.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { Problem, retryIn } from '../request/problems.ts';
 import type { ReportDeps } from './handler.ts';
 import { inPlace, type Place } from './in-place.ts';
 import { requireJsonAccepted } from './negotiation.ts';
@@ -59,5 +59,5 @@ async function askedAgain(ask: () => Promise<string>, signal: AbortSignal): Prom
       await delay(pauseMs, undefined, { signal });
     }
   }
-  throw new Problem('explanation_differs', undefined, { headers: { 'Retry-After': '5' } });
+  throw new Problem('explanation_differs', undefined, retryIn(5));
 }

@@ -3,7 +3,7 @@ import type { MiddlewareHandler } from 'hono';
 import { textOf } from '../../report/invalid-request.ts';
 import { type Place, Room } from '../request/body-room.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { Problem } from '../request/problems.ts';
+import { Problem, retryIn } from '../request/problems.ts';
 
 /** Refuses a body of another media type, before it is read. */
 export const requireJson: MiddlewareHandler<HttpEnv> = (c, next) => {
@@ -42,9 +42,7 @@ export const roomForBodies = (maxBytes: number): Room =>
   new Room({
     maxBytes,
     full: () =>
-      new Problem('too_many_reports', 'too many large bodies are held; try again in 1 s', {
-        headers: { 'Retry-After': '1' },
-      }),
+      new Problem('too_many_reports', 'too many large bodies are held; try again in 1 s', retryIn(1)),
   });
 
 /**

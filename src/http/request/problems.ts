@@ -203,11 +203,12 @@ export class Problem extends Error {
   }
 }
 
+/** When a request may be sent again. */
+export const retryIn = (seconds: number) => ({ headers: { 'Retry-After': String(seconds) } });
+
 /** ClickHouse restarts, hangs or has too much to do. The contract knows no 503: `Retry-After` says that it passes. */
 export function storeUnavailable(): Problem {
-  return new Problem('store_unavailable', undefined, {
-    headers: { 'Retry-After': '5' },
-  });
+  return new Problem('store_unavailable', undefined, retryIn(5));
 }
 
 export const exampleRequestId = '5b0f6a0e-6a53-4d0b-9d5e-2f6f3a1c9a77';

@@ -1,4 +1,4 @@
-import { Problem } from '../../request/problems.ts';
+import { Problem, retryIn } from '../../request/problems.ts';
 import { defaultPaceRules, type PaceRules } from './pace.ts';
 import { type Answer, BrokenOff } from './sending.ts';
 
@@ -280,8 +280,7 @@ export class ReportGate {
 
   #refusal(): Problem {
     const seconds = this.waitSeconds;
-    return new Problem('too_many_reports', `too many reports are running; try again in ${seconds} s`, {
-      headers: { 'Retry-After': String(seconds) },
-    });
+    const detail = `too many reports are running; try again in ${seconds} s`;
+    return new Problem('too_many_reports', detail, retryIn(seconds));
   }
 }
