@@ -251,8 +251,7 @@ export function problemSchema(
 /** A problem of this code as a caller may see it. */
 export function problemExample(code: ProblemCode) {
   const { detail, field, committed }: ProblemKind = kinds[code];
-  const options = { ...(field && { field }), ...(committed !== undefined && { committed }) };
-  return details(new Problem(code, detail, options), exampleRequestId);
+  return details(new Problem(code, detail, { field, committed }), exampleRequestId);
 }
 
 /** Problem details (RFC 9457) with the request id and nothing internal. */
@@ -262,15 +261,16 @@ export function problemBody(problem: Problem, requestId: string): string {
 
 function details({ code, message, options }: Problem, request_id: string) {
   const status = statusOf(code);
+  const { field, committed, records } = options;
   return {
     type: 'about:blank',
     title: STATUS_CODES[status] ?? '',
     status,
     code,
     detail: message,
-    ...(options.field && { field: options.field }),
-    ...(options.committed !== undefined && { committed: options.committed }),
-    ...(options.records !== undefined && { records: options.records }),
+    field,
+    committed,
+    records,
     request_id,
   };
 }
