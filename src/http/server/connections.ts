@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { throttledErrorLog } from '../../observe/log.ts';
 import { addressOf, networkOf } from '../request/caller-address.ts';
 
 interface Exchange {
@@ -24,14 +26,6 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** How long a caller may leave an answer unread. */
   readonly sendTimeoutSeconds: number;
-  /** Called for each connection that is closed because there are too many. */
-  readonly onFull: (connections: {
-    readonly open: number;
-    readonly network: string;
-    readonly ofIt: number;
-  }) => void;
-  /** Called for each connection that is closed because too many of its requests are unanswered. */
-  readonly onFlood: (connection: { readonly network: string }) => void;
 }
 
 /**
@@ -61,13 +55,25 @@ export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
   readonly #listener: Listener;
+  readonly #warnOfFull: ReturnType<typeof throttledErrorLog>;
+  readonly #warnOfFlood: ReturnType<typeof throttledErrorLog>;
   #stopping = false;
 
   /** @param listener given one request of a connection at a time */
-  constructor(server: Server, limits: ConnectionLimits, listener: Listener) {
+  constructor(server: Server, limits: ConnectionLimits, log: Logger, listener: Listener) {
     this.#server = server;
     this.#limits = limits;
     this.#listener = listener;
+    this.#warnOfFull = throttledErrorLog(
+      log,
+      'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',
+      'warn',
+    );
+    this.#warnOfFlood = throttledErrorLog(
+      log,
+      'a caller sent too many requests without waiting for the answers: its connection is closed',
+      'warn',
+    );
     server.on('connection', (socket) => {
       this.#open.set(socket, { network: networkOf(addressOf(socket)), unanswered: [] });
       socket.once('close', () => this.#open.delete(socket));
@@ -99,7 +105,7 @@ export class Connections {
     if (!connection || socket.destroyed) return;
     const { network, unanswered } = connection;
     if (unanswered.length === maxUnanswered) {
-      this.#limits.onFlood({ network });
+      this.#warnOfFlood({ network });
       parseNoMore(socket);
       return void socket.destroy();
     }
@@ -166,7 +172,7 @@ export class Connections {
     const [[network, most] = ['', []]] = [...socketsOf].sort(([, a], [, b]) => b.length - a.length);
     // The oldest first.
     (most.find((socket) => this.#isIdle(socket)) ?? most[0])?.destroy();
-    this.#limits.onFull({ open: this.#open.size, network, ofIt: most.length });
+    this.#warnOfFull({ open: this.#open.size, network, ofIt: most.length });
   }
 
   #isIdle(socket: Socket): boolean {

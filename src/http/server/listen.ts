@@ -5,7 +5,6 @@ import '@hono/node-server/utils/response';
 import type { Hono } from 'hono';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../config/config.ts';
-import { throttledErrorLog } from '../../observe/log.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { type ConnectionLimits, Connections } from './connections.ts';
 import { refuseMalformed, responseToFailure } from './malformed.ts';
@@ -16,14 +15,13 @@ import { refuseMalformed, responseToFailure } from './malformed.ts';
  */
 const serverOptions = {
   headersTimeout: 10_000,
-  requestTimeout: 30_000,
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 65_000,
   // Node's own answer to a request without Host has no body.
   requireHostHeader: false,
 };
 
-export interface ListenOptions extends Omit<ConnectionLimits, 'onFull' | 'onFlood'> {
+export interface ListenOptions extends ConnectionLimits {
   readonly host: string;
   readonly port: number;
   /** The variable that says the port. */
@@ -43,29 +41,16 @@ export interface Listening {
  */
 export function listen(
   app: Hono<HttpEnv>,
-  { host, port, setting = 'PORT', requestTimeoutMs, ...limits }: ListenOptions,
+  { host, port, setting = 'PORT', requestTimeoutMs = 30_000, ...limits }: ListenOptions,
   log: Logger,
 ): Promise<Listening> {
-  const server = createServer({
-    ...serverOptions,
-    ...(requestTimeoutMs && { requestTimeout: requestTimeoutMs }),
-  });
-  const onFull = throttledErrorLog(
-    log,
-    'more connections than MAX_CONNECTIONS: one of the network with the most is closed for each new one',
-    'warn',
-  );
-  const onFlood = throttledErrorLog(
-    log,
-    'a caller sent too many requests without waiting for the answers: its connection is closed',
-    'warn',
-  );
+  const server = createServer({ ...serverOptions, requestTimeout: requestTimeoutMs });
   const errorHandler = responseToFailure((err, request) => log.error({ err, request }, 'request failed'));
   // The host of requests that name none, as health checks over HTTP/1.0. Node.js itself would read the rest of a body for as
   // long as a request may take.
   const options = { hostname: 'localhost', errorHandler, autoCleanupIncoming: false };
   const serve = getRequestListener(app.fetch, options);
-  const connections = new Connections(server, { ...limits, onFull, onFlood }, serve);
+  const connections = new Connections(server, limits, log, serve);
   refuseMalformed(server, connections);
   // A service may ignore an expectation that it does not know (RFC 9110 §10.1.1).
   server.on('checkExpectation', (incoming, outgoing) => server.emit('request', incoming, outgoing));
