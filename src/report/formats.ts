@@ -80,3 +80,4 @@ export const reportFormats = {
 } as const satisfies Record<string, ReportFormat>;
 
 export type ReportFormatName = keyof typeof reportFormats;
+export const formatNames = Object.keys(reportFormats) as ReportFormatName[];

@@ -1,6 +1,6 @@
 import { type Endpoint, endpoints } from '../../../catalog/breakdowns.ts';
 import type { Catalog } from '../../../catalog/catalog.ts';
-import type { ReportFormatName } from '../../report/formats.ts';
+import { formatNames, type ReportFormatName } from '../../report/formats.ts';
 
 /** A report as a file of one format: what tools that know only GET can read. */
 export interface ExportedReport {
@@ -9,15 +9,8 @@ export interface ExportedReport {
   readonly format: ReportFormatName;
 }
 
-/** What a path ends in. */
-export const exportFormats = [
-  'csv',
-  'ndjson',
-  'json',
-  'arrow',
-  'parquet',
-  'xlsx',
-] as const satisfies ReportFormatName[];
+/** What a path ends in, that of most tools first. */
+export const exportFormats = ['csv', ...formatNames.filter((format) => format !== 'csv')] as const;
 
 /** Every report of the contract in every format: `/v1/export/campaigns/device_date.csv`. Aliases have none. */
 export function exportedReports(catalog: Catalog): ExportedReport[] {

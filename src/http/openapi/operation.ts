@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import { formatNames, type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import { problemCodes, problemExample, problems, statusOf } from '../request/problems.ts';
 import type { Content, MediaType, Operation, Parameter, Reference, ResponseObject } from './model.ts';
 import { schemaName, schemaRef } from './schemas.ts';
@@ -96,9 +96,7 @@ export function headerRefs(names: readonly string[]): Record<string, Reference> 
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-export const rowFormats = (Object.keys(reportFormats) as ReportFormatName[]).filter(
-  (format) => format !== 'json',
-);
+export const rowFormats = formatNames.filter((format) => format !== 'json');
 
 /** The rows alone in each format that has no envelope. */
 export const rowsContent = (examples: Partial<Record<ReportFormatName, string>> = {}): Content =>

@@ -1,11 +1,10 @@
 import type { Context } from 'hono';
 import Negotiator from 'negotiator';
-import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
+import { formatNames, type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { ContentCoding } from '../../report/stream.ts';
 import type { HttpEnv } from '../request/env.ts';
 import { Problem } from '../request/problems.ts';
 
-const formatNames = Object.keys(reportFormats) as ReportFormatName[];
 const codings: readonly ContentCoding[] = ['zstd', 'gzip', 'br', 'identity'];
 
 const offered = formatNames.map((name) => reportFormats[name].mediaType);
