@@ -19,7 +19,7 @@ import {
   reportHeaders,
   rowsContent,
 } from './operation.ts';
-import { exampleOf, jsonSchema, type NamedSchemas } from './schemas.ts';
+import { exampleOf, type NamedSchemas, schemaOf } from './schemas.ts';
 
 const security: Operation['security'] = [{ login_token: [] }, { login_token_as_password: [] }];
 
@@ -103,7 +103,7 @@ function pathsOf(
     security,
     parameters: inPath,
     takes: json({
-      schema: { ...jsonSchema(linkBody), description: linkBody.description },
+      schema: { ...schemaOf(linkBody), description: linkBody.description },
       example: exampleOf(linkBody),
     }),
     gives: {
@@ -133,7 +133,7 @@ const ifNoneMatch: Parameter = {
 
 /** The fields of the body as an address writes them. */
 function bodyParameters(catalog: Catalog, breakdown: Breakdown): Parameter[] {
-  const { properties = {}, required = [] } = jsonSchema(requestSchema(catalog, breakdown));
+  const { properties = {}, required = [] } = schemaOf(requestSchema(catalog, breakdown));
   const filters = filterFields(catalog, breakdown.family).map(
     ({ id }): Parameter => ({
       name: `filters.${id}`,

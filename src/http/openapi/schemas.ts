@@ -38,20 +38,18 @@ export function schemaName(endpoint: string, what: string): string {
   return `${endpoint}_${what}`.replace(/(^|_)(.)/g, (_, _separator, letter: string) => letter.toUpperCase());
 }
 
-/** The schema without the fields that a breakdown refuses; rules between fields stay sentences. */
-export function jsonSchema(schema: z.ZodType): JsonSchema {
-  return withoutRefused(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema);
-}
-
-/** The schema with all fields, and without their titles, which name values on a command line. */
+/**
+ * The schema without the fields that a breakdown refuses, and without titles, which name values on a command line; rules
+ * between fields stay sentences.
+ */
 export function schemaOf(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
+  const told = z.toJSONSchema(schema, {
     io: 'input',
     override: ({ jsonSchema }) => {
       delete jsonSchema.title;
     },
   });
-  return rest as JsonSchema;
+  return withoutRefused(told as JsonSchema);
 }
 
 /** The schema without the fields that this breakdown refuses, whatever their value. */
@@ -63,7 +61,7 @@ function withoutRefused({ $schema: _, $id: __, ...schema }: JsonSchema): JsonSch
 }
 
 /** What a schema allows, made of the examples of its fields. An optional field is in it only where it has one. */
-export const exampleOf = (schema: z.ZodType): unknown => exampleIn(jsonSchema(schema));
+export const exampleOf = (schema: z.ZodType): unknown => exampleIn(schemaOf(schema));
 
 function exampleIn({ anyOf: [first] = [], ...schema }: JsonSchema): unknown {
   if (first) return exampleIn({ ...first, ...schema });
