@@ -23,11 +23,6 @@ export function filterFields(catalog: Catalog, familyName: string): FilterField[
   });
 }
 
-/** The figures of a family, in the order of the contract's tables. */
-export function metricsOf(catalog: Catalog, { family }: Breakdown): readonly string[] {
-  return familyOf(catalog, family).columns;
-}
-
 /** The dimensions of the coarsest rollup that has what the breakdown groups by and what the filters compare. */
 export function dimensionsRead(
   catalog: Catalog,
@@ -42,3 +37,6 @@ export function dimensionsRead(
 
 export const comparedId = (metric: string): string => `${metric}_compared`;
 export const changeId = (metric: string): string => `${metric}_change`;
+/** The figures that a comparison adds. */
+export const comparisonsOf = (metrics: readonly string[]): string[] =>
+  metrics.flatMap((metric) => [comparedId(metric), changeId(metric)]);

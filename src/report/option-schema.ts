@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import type { Breakdown } from '../../catalog/breakdowns.ts';
+import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { changedSince } from './changed-since.ts';
 import { rowColumns } from './columns.ts';
 import { periodNames } from './days.ts';
-import { changeId, comparedId, filterFields, metricsOf } from './fields.ts';
+import { comparisonsOf, filterFields } from './fields.ts';
 
 /** The greatest limit that is accepted. */
 const maxLimit = 10_000_000;
@@ -44,7 +44,12 @@ export function exactBody<Fields extends z.ZodRawShape>(fields: Fields, descript
 
 /** The optional fields of the body of a breakdown: how a caller may write each, and what OpenAPI says of it. */
 export function optionFields(catalog: Catalog, breakdown: Breakdown) {
-  const { filters, metrics, ordered, compared } = optionNames(catalog, breakdown);
+  const filters = filterFields(catalog, breakdown.family).map(({ id }) => id);
+  const metrics = familyOf(catalog, breakdown.family).columns;
+  const texts = rowColumns(catalog, breakdown, { ids: true }).filter(
+    ({ source }) => source.kind === 'dimension',
+  );
+  const ordered = ['start_time', ...texts.map(({ id }) => id), ...metrics, ...comparisonsOf(metrics)];
   return {
     filters: z
       .strictObject(Object.fromEntries(filters.map((id) => [id, values.optional()])), {
@@ -70,7 +75,7 @@ export function optionFields(catalog: Catalog, breakdown: Breakdown) {
         .array(
           z.strictObject(
             {
-              field: oneOf([...ordered, ...compared]),
+              field: oneOf(ordered),
               direction: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).optional(),
             },
             { error: unlessUnknown('must be an object with field and direction', 'field and direction') },
@@ -171,20 +176,6 @@ const values = upToFirstWrong(
     .array(z.string({ error: 'must be text' }), { error: 'must be a list of texts' })
     .min(1, 'must list a value'),
 );
-
-/** What the fields of an option can be called. */
-function optionNames(catalog: Catalog, breakdown: Breakdown) {
-  const metrics = metricsOf(catalog, breakdown);
-  const texts = rowColumns(catalog, breakdown, { ids: true }).filter(
-    ({ source }) => source.kind === 'dimension',
-  );
-  return {
-    filters: filterFields(catalog, breakdown.family).map(({ id }) => id),
-    metrics,
-    ordered: ['start_time', ...texts.map(({ id }) => id), ...metrics],
-    compared: metrics.flatMap((metric) => [comparedId(metric), changeId(metric)]),
-  };
-}
 
 function oneOf(names: readonly string[]) {
   return z.enum(names, { error: `must be one of ${list(names)}` });

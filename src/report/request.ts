@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import type { Breakdown } from '../../catalog/breakdowns.ts';
+import { type Breakdown, familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { microsecondsOf } from './changed-since.ts';
 import { type DateRange, daysIn, periodsBefore } from './days.ts';
-import { changeId, comparedId, dimensionsRead, metricsOf } from './fields.ts';
+import { comparisonsOf, dimensionsRead } from './fields.ts';
 import { InvalidRequest, parsedJson } from './invalid-request.ts';
 import { nearMiss } from './near-miss.ts';
 import { closePattern, inOrder, inverted, optionFields, rangeFields } from './option-schema.ts';
@@ -21,7 +21,7 @@ export interface ReportRequest {
 
 /** The request body of a breakdown with its optional fields; unknown fields are ignored, unless they look mistyped. */
 export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
-  const comparison = metricsOf(catalog, breakdown).flatMap((id) => [comparedId(id), changeId(id)]);
+  const comparison = comparisonsOf(familyOf(catalog, breakdown.family).columns);
   return z
     .object({
       ...rangeFields,

@@ -18,7 +18,7 @@ import {
   type RowColumn,
   rowColumns,
 } from '../../report/columns.ts';
-import { changeId, metricsOf } from '../../report/fields.ts';
+import { changeId } from '../../report/fields.ts';
 import { reportFormats } from '../../report/formats.ts';
 import { listed } from '../../report/option-schema.ts';
 import type { ReportOptions } from '../../report/options.ts';
@@ -62,7 +62,8 @@ const aliasOf = (path: string, target: string, same: Operation): Operation => ({
 
 function reportOperation(catalog: Catalog, schemas: NamedSchemas, { path, breakdown }: Endpoint): Operation {
   const id = endpointName(path);
-  const keys = [familyOf(catalog, breakdown.family).entity, ...breakdown.dimensions];
+  const { entity, columns: metrics } = familyOf(catalog, breakdown.family);
+  const keys = [entity, ...breakdown.dimensions];
   const row = [...keys.map((key) => key.replaceAll('_', ' ')), ...(breakdown.day ? ['day'] : [])];
   const added = groupingDimensions(catalog, breakdown)
     .slice(1)
@@ -73,7 +74,6 @@ function reportOperation(catalog: Catalog, schemas: NamedSchemas, { path, breakd
     breakdown.day ? '`start_time` and `end_time` of a row are the day that it covers.' : '',
   ];
   const request = requestSchema(catalog, breakdown);
-  const metrics = metricsOf(catalog, breakdown);
   const takes = {
     schema: schemas.body(schemaName(id, 'Request'), request).schema,
     examples: {
