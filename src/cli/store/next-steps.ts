@@ -60,7 +60,8 @@ function shortened(reason: string): string {
 export function loadAgain(file: string): string {
   if (file.startsWith(pushedFrom)) return `have the sender send the body again (${file})`;
   const replayed = replayedIn(file);
-  return replayed ? `run ${replayAgain(replayed)}` : `load ${file} again`;
+  // What was begun ends first, with its own corrections.
+  return replayed ? `run adtally replay ${replayed} FILE, with its corrected rows` : `load ${file} again`;
 }
 
 function ofUnconfirmed(
@@ -100,11 +101,6 @@ const describeMeasure = ({ measure }: JudgedDay): string => measure.replaceAll('
 /** What a person should do about an interrupted unload. */
 export function endUnload(load: string): string {
   return `take load ${load} back: its unload was interrupted, and adtally unload ${load} completes it`;
-}
-
-/** The command that completes a replay of rejected rows of a load: what was begun ends first, with its own corrections. */
-export function replayAgain(load: string): string {
-  return `adtally replay ${load} FILE, with its corrected rows`;
 }
 
 /** @param left what a killed command has left, in words */

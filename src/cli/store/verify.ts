@@ -21,13 +21,13 @@ import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
 import { isAlive } from '../../../ingest/ledger/load-heartbeat.ts';
-import { isExclusive, loadsRunning, replayedIn } from '../../../ingest/ledger/load-records.ts';
+import { isExclusive, loadsRunning } from '../../../ingest/ledger/load-records.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
 import { config, counted, line, print, say, untilReportsShowIt } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
-import { endUnload, loadAgain, replayAgain } from './next-steps.ts';
+import { endUnload, loadAgain } from './next-steps.ts';
 
 export interface VerifyFlags {
   readonly json?: boolean;
@@ -197,11 +197,8 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
 }
 
 function completing({ file, load }: LedgerDifference): string {
-  // What came over HTTP has no file.
-  if (file.startsWith(pushedFrom))
-    return `complete interrupted loads: ${loadAgain(file)}, or give it up with adtally unload ${load}`;
-  const replayed = replayedIn(file);
-  return `complete interrupted loads with: ${replayed ? replayAgain(replayed) : `adtally ingest events ${file}`}`;
+  const more = file.startsWith(pushedFrom) ? `, or give it up with adtally unload ${load}` : '';
+  return `complete interrupted loads: ${loadAgain(file)}${more}`;
 }
 
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */

@@ -82,7 +82,9 @@ test('a chunk that an interrupted load has left in doubt is mended by loading it
   expect((await verifyLedger(db.store)).differences).toMatchObject([
     { load: id, stored: 5, ledger: 0, inDoubt: 1 },
   ]);
-  expect((await run(['verify', '--json'])).stderr).toContain(`adtally ingest events ${path}`);
+  expect((await run(['verify', '--json'])).stderr).toContain(
+    `complete interrupted loads: load ${path} again`,
+  );
   await load(path);
   expect((await verifyLedger(db.store)).differences).toEqual([]);
 });
@@ -94,7 +96,7 @@ test('a replay that was interrupted is completed by the command that verify name
   const killed = failingAt(db.store, /INSERT INTO load_chunks [^)]*loaded_at/, 'before');
   await expect(replay(killed, id, new LocalFile(corrected), () => new Date())).rejects.toThrow('killed');
   expect((await run(['verify'])).stderr).toContain(
-    `complete interrupted loads with: adtally replay ${id} FILE, with its corrected rows`,
+    `complete interrupted loads: run adtally replay ${id} FILE, with its corrected rows`,
   );
   expect((await run(['replay', id, corrected])).code).toBe(0);
   expect((await run(['verify'])).code).toBe(0);
