@@ -202,14 +202,16 @@ describe('adtally explain', () => {
     expect(table.stdout).toMatch(/events\.ndjson/);
   });
 
-  it.each([['campaign=c'], ['device=tv'], ['campaign_id=c', 'site_id=s']])(
-    'needs ids of one row: %s is wrong usage',
-    async (...ids) => {
-      const { code, stderr } = await rejected.run('explain', 'anybody', ...ids, ...range);
-      expect(code).toBe(2);
-      expect(stderr).toContain('campaign_id, device, creative_id; or ad_unit_id, device, site_id');
-    },
-  );
+  it.each([
+    ['campaign=c'],
+    ['device=tv'],
+    ['campaign_id=c', 'site_id=s'],
+    ['campaign_id=c', 'campaign_id=d'],
+  ])('needs ids of one row: %s is wrong usage', async (...ids) => {
+    const { code, stderr } = await rejected.run('explain', 'anybody', ...ids, ...range);
+    expect(code).toBe(2);
+    expect(stderr).toContain('campaign_id, device, creative_id; or ad_unit_id, device, site_id');
+  });
 });
 
 describe('a row', () => {

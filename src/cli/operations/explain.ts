@@ -61,7 +61,7 @@ async function explainRow(
   requireRange(flags);
   const row = Object.fromEntries(given.map((each) => [each.split('=', 1)[0], each.replace(/^[^=]*=?/, '')]));
   const families = Object.keys(catalog.families);
-  const isNamed = given.every((each) => each.includes('='));
+  const isNamed = given.every((each) => each.includes('=')) && Object.keys(row).length === given.length;
   const family = families.find((name) => {
     const keys = rowKeys(catalog, name);
     return (
