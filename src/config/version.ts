@@ -9,7 +9,7 @@ export interface Version {
 }
 
 const written = z.object({ version: z.string(), commit: z.string().optional() });
-/** Beside the compiled folders, see cli/help/write-build.ts. */
+/** Beside the compiled folders, see cli/write-bundles.ts. */
 const build = new URL('../../build.json', import.meta.url);
 const checkout = new URL('../../package.json', import.meta.url);
 
