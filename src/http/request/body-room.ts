@@ -12,7 +12,7 @@ export interface RoomLimits {
 export interface Place {
   /** Takes so many more bytes. @throws {Problem} when there is no room for them */
   grow(bytes: number): void;
-  /** Gives everything back. */
+  /** Gives everything back; to be called once. */
   leave(): void;
 }
 
@@ -40,7 +40,6 @@ export class Room {
       if (held > 0) this.#ofSender.set(sender, held);
       else this.#ofSender.delete(sender);
     };
-    let left = false;
     return {
       grow: (bytes) => {
         const { maxBytes, full } = this.#limits;
@@ -49,8 +48,6 @@ export class Room {
         add(bytes);
       },
       leave: () => {
-        if (left) return;
-        left = true;
         this.bodies--;
         add(-own);
       },
