@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { catalog } from '../../../../catalog/catalog.ts';
 import type { Words } from '../../../app/words/en.ts';
 import type { SignInSettings } from '../../../config/sign-in.ts';
+import { once } from '../../server/packed-document.ts';
 import type { Attempt, Opened } from './sessions.ts';
 
 export const callbackPath = '/auth/callback';
@@ -39,10 +40,18 @@ function ofFamilies(lists: Partial<Record<string, string[]>>): Opened[] {
 /** The OpenID provider where people sign in: authorization code with PKCE, state and nonce. */
 export class Provider {
   readonly #settings: SignInSettings;
-  #found: Promise<oidc.Configuration> | undefined;
+  /** What the provider says of itself; asked until it answers. */
+  readonly #find: () => Promise<oidc.Configuration>;
 
   constructor(settings: SignInSettings) {
     this.#settings = settings;
+    const { issuer, clientId, clientSecret } = settings;
+    this.#find = once(() =>
+      oidc.discovery(new URL(issuer), clientId, clientSecret, oidc.ClientSecretBasic(clientSecret), {
+        timeout: answerSeconds,
+        execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
+      }),
+    );
   }
 
   /** Where to send a browser, and what it has to bring back. */
@@ -82,21 +91,6 @@ export class Provider {
         ? await oidc.fetchUserInfo(provider, tokens.access_token, subject)
         : claims;
     return { subject, accounts: claim.safeParse(said?.[accountsClaim]).data ?? [] };
-  }
-
-  /** What the provider says of itself; asked until it answers. */
-  #find(): Promise<oidc.Configuration> {
-    const { issuer, clientId, clientSecret } = this.#settings;
-    this.#found ??= oidc
-      .discovery(new URL(issuer), clientId, clientSecret, oidc.ClientSecretBasic(clientSecret), {
-        timeout: answerSeconds,
-        execute: issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : [],
-      })
-      .catch((error: unknown) => {
-        this.#found = undefined;
-        throw error;
-      });
-    return this.#found;
   }
 }
 
