@@ -74,11 +74,7 @@ export async function confirmAccount(given: Given): Promise<void> {
   await operate(confirm, given, tell, { mayBeNew: true });
 }
 
-interface Confirmed {
-  readonly days: number;
-  readonly changed: number;
-  readonly running?: string | undefined;
-}
+type Confirmed = Awaited<ReturnType<typeof lists.confirmations.run>>;
 
 function sayConfirmed(what: string, { days, changed, running }: Confirmed): void {
   say(`${what}: ${counted(days, 'day')} confirmed, ${formatNumber(changed)} of them had unconfirmed revenue`);

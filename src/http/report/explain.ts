@@ -19,13 +19,8 @@ import { requireJsonAccepted } from './negotiation.ts';
  */
 const pausesMs = [100, 300, 900];
 
-export type ExplainDeps = Pick<
-  ReportDeps,
-  'catalog' | 'damage' | 'reader' | 'gate' | 'routingOf' | 'timeoutSeconds'
->;
-
 /** Answers which loads a row of a family is made of. */
-export function explanationOf(deps: ExplainDeps, family: string): Handler<HttpEnv> {
+export function explanationOf(deps: ReportDeps, family: string): Handler<HttpEnv> {
   const { catalog, reader, routingOf, timeoutSeconds } = deps;
   const schema = explainBody(catalog, family);
   return async function explanationHandler(c) {

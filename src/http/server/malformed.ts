@@ -69,12 +69,7 @@ function messageOf(problem: Problem): string {
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;
 }
 
-function answer(problem: Problem): {
-  id: string;
-  status: number;
-  body: string;
-  headers: Record<string, string>;
-} {
+function answer(problem: Problem) {
   const id = randomUUID();
   const body = problemBody(problem, id);
   const headers = {

@@ -2,14 +2,6 @@ import { finished, Writable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { AnswerPace, type PaceRules } from './pace.ts';
 
-/** An answer that is on its way to its caller. */
-export interface Answer {
-  readonly pace: AnswerPace;
-  /** Looks how far it has come. */
-  tick(): void;
-  breakOff(reason: BrokenOff): void;
-}
-
 /** Why the service broke off an answer; the outcome is what it is called in log and metrics. */
 export class BrokenOff extends Error {
   readonly outcome: 'caller_too_slow' | 'caller_stopped_reading';
@@ -21,7 +13,7 @@ export class BrokenOff extends Error {
 }
 
 /** An answer on its connection. It is broken off when its caller takes nothing for `sendTimeoutSeconds`. */
-export class Sending implements Answer {
+export class Sending {
   readonly pace: AnswerPace;
   readonly #http: HttpBindings;
   readonly #sendTimeoutSeconds: number;
@@ -38,6 +30,7 @@ export class Sending implements Answer {
     return this.#reason;
   }
 
+  /** Looks how far it has come. */
   tick(): void {
     this.pace.tick(this.#accepted, this.#http.outgoing.writableLength > 0);
     const seconds = this.#sendTimeoutSeconds;
@@ -59,6 +52,9 @@ export class Sending implements Answer {
     return socket.bytesWritten - socket.writableLength;
   }
 }
+
+/** An answer that is on its way to its caller. */
+export type Answer = Pick<Sending, 'pace' | 'tick' | 'breakOff'>;
 
 /** In pieces of 64 KiB, as they come, the largest report takes the service a quarter more CPU; 1 MiB gains no more. */
 const batchBytes = 512 * 1024;
