@@ -102,7 +102,7 @@ async function reconcileFile(
 async function theirReport(store: Store, reader: Reader, input: Input, flags: ReconcileFlags) {
   const { account, format, map, encoding } = flags;
   const isMapped = flags.mapping !== undefined || map !== undefined;
-  const file = { input, ...(format && { format }) };
+  const file = { input, format };
   const suggestion = isMapped ? undefined : await suggestedMapping(file, { encoding });
   for (const reason of suggestion?.reasons ?? []) say(line([reason]));
   const content = suggestion && {

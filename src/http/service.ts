@@ -130,7 +130,7 @@ export async function startService(
       figures.start(timezone);
     };
     await readyNowOrLater(prepare, log, stopping.signal);
-    const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, ...(pace && { pace }) });
+    const gate = new ReportGate({ maxConcurrent: config.maxConcurrentReports, pace });
     const { database } = store.address;
     const damage = new Damage({
       reader,
@@ -151,7 +151,7 @@ export async function startService(
       }),
       maxBytes: config.answerCacheMegabytes * 2 ** 20,
     });
-    const quota = { ...config.rateLimit, ...(redis && { redis }) };
+    const quota = { ...config.rateLimit, redis };
     const metrics = measure(gate, answers, readiness, redis, lastLoad);
     figures.addTo(metrics);
     const forOperator = { readiness, metrics };
@@ -167,7 +167,7 @@ export async function startService(
       accounts,
       links: linksOf(config),
       signing: config.signing,
-      ...(signIn && { signIn }),
+      signIn,
       recipients: { unsubscribe: noting(unsubscribe), agree: noting(agree) },
       ...(config.accountMails && {
         ownSchedules: new OwnSchedules(store, withWriter, () => {
@@ -175,11 +175,11 @@ export async function startService(
           return timezone;
         }),
       }),
-      page: { ...config.page, mails: config.accountMails, ...(config.signIn && { signIn: config.signIn }) },
+      page: { ...config.page, mails: config.accountMails, signIn: config.signIn },
       ownUrl: () => ownUrl,
       callerOf: callersBehind(config.trustedProxies),
       log,
-      ...(traces && { traces }),
+      traces,
       timeoutSeconds: config.reportTimeoutSeconds,
       gate,
       routingOf: (account) => placements.routingOf(account),

@@ -88,18 +88,19 @@ export function planReport(
     days: daysOf(range),
     options,
     reads,
-    ...(currency && { currency }),
-    ...(compare_to && {
-      compared: { days: daysOf(compare_to), later: daysBetween(compare_to.start, range.start) },
-    }),
-    ...(routing && { routing }),
+    currency,
+    compared: compare_to && {
+      days: daysOf(compare_to),
+      later: daysBetween(compare_to.start, range.start),
+    },
+    routing,
   };
 }
 
 /** The same plan of what is on all shards: events lie with their advertiser, and the ledger is spread over them. */
 export const onAllShards = ({ routing, ...plan }: Plan): Plan => ({
   ...plan,
-  ...(routing && { routing: { ...routing, shards: 'all' } }),
+  routing: routing && { ...routing, shards: 'all' },
 });
 
 function daysOf({ start, end }: DateRange): Days {

@@ -57,7 +57,7 @@ export async function loadAll(
   files: readonly Input[],
   callbacks: Pick<FileLoadOptions, 'onLoaded' | 'onFailed'> = {},
 ): Promise<number> {
-  const { moveTo } = flags;
+  const { moveTo, format, dedupe, again, dryRun } = flags;
   const versions = new Map(moveTo === undefined ? [] : files.map((file) => [file, versionOf(file)]));
   const progress = await eventProgress(files, (flags.quiet ?? false) || flags.follow !== undefined);
   const rejectLimit = flags.maxRejects && new RejectLimit(flags.maxRejects);
@@ -82,14 +82,14 @@ export async function loadAll(
   try {
     const options: FileLoadOptions = {
       ...size,
-      ...loadFlags(flags),
+      ...{ format, dedupe, again, dryRun },
       store,
       readingOf: (file) => mappedReading(file, mapping, warn),
       roundMoney: mapping.roundMoney,
-      ...(mapping.dates && { dates: mapping.dates }),
-      ...(mapping.timezone && { timezone: mapping.timezone.name }),
-      ...(rejectLimit && { rejectLimit }),
-      ...(callbacks.onFailed && { onFailed: callbacks.onFailed }),
+      dates: mapping.dates,
+      timezone: mapping.timezone?.name,
+      rejectLimit,
+      onFailed: callbacks.onFailed,
       onLoaded: async (input, result) => {
         if (isWithout(result)) without.push({ file: input.name, places: result.places });
         if (moveTo !== undefined && !(await moveInto(moveTo, input, versions.get(input)))) {
@@ -133,7 +133,7 @@ export async function loadAll(
     });
   } finally {
     span?.end({ attributes: spanOf(total, files.length, loads), failed: seconds === undefined });
-    if (!flags.dryRun) await untilReportsShowIt();
+    if (!dryRun) await untilReportsShowIt();
     progress.stop();
     for (const text of rejects.texts()) say(text);
     await traces?.stop().catch((error) => say(`spans not sent: ${error}`));
@@ -163,16 +163,6 @@ function spanOf(total: ReturnType<typeof noCounts>, files: number, loads: readon
     'adtally.repeated_rows': total.repeatedRows,
     'adtally.rejected_rows': total.rejectedRows,
     'adtally.bytes': total.bytes,
-  };
-}
-
-/** The flags that are no mapping. */
-function loadFlags({ format, dedupe, again, dryRun }: EventFlags) {
-  return {
-    ...(format && { format }),
-    ...(dedupe && { dedupe }),
-    ...(again && { again }),
-    ...(dryRun && { dryRun }),
   };
 }
 

@@ -65,7 +65,7 @@ export function replace(
         ...others,
         dryRun: true,
         ...(dryRun && onSample && { onSample }),
-        ...(hold && { hold }),
+        hold,
       }),
     onTotals: (changes) => say(describeChanges(changes)),
   });

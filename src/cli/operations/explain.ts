@@ -91,8 +91,7 @@ async function explainRow(
     else if (!json)
       for (const each of (await tableOf(reader, family, answer)).split('\n')) print(line([each]));
     const { format, movedTo, allFiles } = flags;
-    const maxBytes = allFiles ? Number.POSITIVE_INFINITY : 1 << 30;
-    const looked = { mapping, ...(format && { format }), ...(movedTo && { movedTo }), maxBytes };
+    const looked = { mapping, format, movedTo, maxBytes: allFiles ? Number.POSITIVE_INFINITY : 1 << 30 };
     const lines = await explainedLines(store, reader, asked, placesIn(parts), looked);
     // The figures stay as ClickHouse wrote them: they may have more digits than a number of JavaScript.
     if (json) print(`${answer.slice(0, -1)},"lines":${JSON.stringify(lines)}}`);

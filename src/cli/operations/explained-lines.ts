@@ -116,7 +116,7 @@ async function linesOf(
     const { name } = input;
     try {
       bound.signal.throwIfAborted();
-      const looked = { input, reading: lenient(name, mapping), ...(format && { format }), ...bound };
+      const looked = { input, reading: lenient(name, mapping), format, ...bound };
       for await (const { chunk, ids } of chunksAgain(store, looked, left)) {
         const { unit, firstLine: first_line, lastLine: last_line } = chunk;
         for (const id of ids) {

@@ -98,7 +98,7 @@ async function sendMails({ once, again, every }: MailFlags): Promise<void> {
       say: (text) => say(line([text])),
     });
     if (once || again !== undefined) {
-      const failures = await sender.sendDue({ signal, ...(again !== undefined && { again }) });
+      const failures = await sender.sendDue({ signal, again });
       if (failures > 0) throw new Error(`${counted(failures, 'mail')} could not be sent`);
       return;
     }
