@@ -12,7 +12,8 @@ export interface ReportOptions {
   readonly totals?: true;
   /** Rows have the ids behind their names, too. */
   readonly ids?: true;
-  readonly time_grain?: Grain;
+  /** ISO weeks, calendar months. */
+  readonly time_grain?: 'week' | 'month';
   /** Microseconds since 1970: only the rows of days that changed later. */
   readonly changed_since?: string;
   /** `closed`, or the revision of a close: the rows as they were then. */
@@ -31,6 +32,3 @@ export interface Order {
   readonly field: string;
   readonly direction: 'asc' | 'desc';
 }
-
-/** ISO weeks, calendar months. */
-export type Grain = 'week' | 'month';

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
@@ -29,10 +29,7 @@ export async function loadDemo(
 ): Promise<DemoAccount[]> {
   const folder = join(options.dataDir, sampleFolder);
   const [row] = await select<{ empty: number }>(store, 'SELECT count() = 0 AS empty FROM events');
-  const begun = await access(folder).then(
-    () => true,
-    () => false,
-  );
+  const begun = existsSync(folder);
   // Tokens are created last: a sample without them was interrupted.
   const finished = (await listTokens(store)).some(({ account }) => sampleAccounts.includes(account));
   if (finished || !(row?.empty || begun)) return [];

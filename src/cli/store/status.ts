@@ -105,13 +105,6 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
        (SELECT toFloat64(count()) FROM events WHERE chunk = '${foldedChunk}'
           AND ${rollupPartition} IN (SELECT month FROM pruned_months)) AS folded_rows FROM events`,
   );
-  const size = await selectOne<StoreSize>(store, storeSize);
-  const closed = await selectOne<ClosedSize>(store, closedSize);
-  const past = await selectOne<PastSize>(store, pastSize);
-  const disk = await selectOne<{ free: number; total: number }>(
-    store,
-    "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
-  );
   const unconfirmed = await unconfirmedDays(store);
   const open = {
     rejectedRows: await askFigure(store, openWork.rejectedRows),
@@ -126,10 +119,13 @@ async function readData(store: Store, now: Date, alerts: AlertLimits): Promise<D
     today,
     events: rows - events.folded_rows,
     ...more,
-    size,
-    closed,
-    past,
-    disk,
+    size: await selectOne<StoreSize>(store, storeSize),
+    closed: await selectOne<ClosedSize>(store, closedSize),
+    past: await selectOne<PastSize>(store, pastSize),
+    disk: await selectOne<DataStatus['disk']>(
+      store,
+      "SELECT toFloat64(free_space) AS free, toFloat64(total_space) AS total FROM system.disks WHERE name = 'default'",
+    ),
     loads: await loadsOf(store, today, timezone),
     failing: await failingFiles(store, now),
     longest: await longestLoad(store),

@@ -87,7 +87,10 @@ export function comparisons({
         const settings = {
           // Also of a statement that reads their file alone.
           ...ownSettings({ account, routing }, owners),
-          ...settingsOf(timeoutSeconds),
+          ...schedulingSettings(false, timeoutSeconds),
+          max_result_bytes: maxSideBytes,
+          // What fails says why, instead of breaking off.
+          wait_end_of_query: 1,
         };
         try {
           const whose = {
@@ -108,13 +111,6 @@ export function comparisons({
     };
   };
 }
-
-const settingsOf = (timeoutSeconds: number) => ({
-  ...schedulingSettings(false, timeoutSeconds),
-  max_result_bytes: maxSideBytes,
-  // What fails says why, instead of breaking off.
-  wait_end_of_query: 1,
-});
 
 type Whose = Parameters<typeof compareReport>[0];
 

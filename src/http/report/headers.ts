@@ -1,6 +1,6 @@
 import { endpointName } from '../../../catalog/breakdowns.ts';
 import { rowColumns } from '../../report/columns.ts';
-import type { DateRange } from '../../report/days.ts';
+import { type DateRange, daysBetween } from '../../report/days.ts';
 import { type ReportFormatName, reportFormats } from '../../report/formats.ts';
 import type { Answer } from '../../report/kept/memory.ts';
 import type { Plan } from '../../report/plan.ts';
@@ -105,7 +105,7 @@ export function intervals(days: readonly string[]): string[] {
   const runs: { first: string; last: string }[] = [];
   for (const day of days) {
     const run = runs.at(-1);
-    if (run && Date.parse(day) - Date.parse(run.last) === 86_400_000) run.last = day;
+    if (run && daysBetween(run.last, day) === 1) run.last = day;
     else runs.push({ first: day, last: day });
   }
   return runs.map(({ first, last }) => (first === last ? first : `${first}/${last}`));

@@ -65,24 +65,25 @@ export function compileExplanation(
 }
 
 /** Their sums, as one value. */
-const figuresOf = ({ measures }: Family, from: string): string =>
-  `tuple(${Object.keys(measures)
+const figuresOf = (family: Family, from: string): string => `tuple(${sumsOf(family, from)}) AS figures`;
+
+const sumsOf = ({ measures }: Family, from: string): string =>
+  Object.keys(measures)
     .map((name) => `sum(${from}.${name}) AS ${name}`)
-    .join(', ')}) AS figures`;
+    .join(', ');
 
 /**
  * The events of the row by what they came in and why. What was inserted by hand has no chunk, what was folded one of its own.
  * Whether money is confirmed is asked for each day of a chunk, not for each event.
  */
-function partsOf({ measures, money }: Family, ofEvents: string): string {
-  const names = Object.keys(measures);
-  const sums = (from: string) => names.map((name) => `sum(${from}.${name}) AS ${name}`).join(', ');
+function partsOf(family: Family, ofEvents: string): string {
+  const { measures, money } = family;
   const ofDays = [
     'first_day',
     'last_day',
     'is_folded',
     'events',
-    ...names,
+    ...Object.keys(measures),
     'latest',
     'unconfirmed',
     'confirmed_at',
@@ -90,7 +91,7 @@ function partsOf({ measures, money }: Family, ofEvents: string): string {
   const fields = ['part', 'reason', 'chunks', ...ofDays].map((name) => `g.${name} AS ${name}`);
   const added = (from: string) =>
     [
-      `min(${from}.first_day) AS first_day, max(${from}.last_day) AS last_day, sum(${from}.events) AS events, ${sums(from)}`,
+      `min(${from}.first_day) AS first_day, max(${from}.last_day) AS last_day, sum(${from}.events) AS events, ${sumsOf(family, from)}`,
       `max(${from}.latest) AS latest, max(${from}.unconfirmed) AS unconfirmed, max(${from}.confirmed_at) AS confirmed_at`,
     ].join(', ');
   return [

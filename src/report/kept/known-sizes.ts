@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { rollupTable } from '../../../catalog/breakdowns.ts';
+import { daysBetween } from '../days.ts';
 import type { ReportFormatName } from '../formats.ts';
 import type { Plan } from '../plan.ts';
 
@@ -36,9 +37,7 @@ export class KnownSizes {
   }
 }
 
-function daysOf({ days }: Plan): number {
-  return (Date.parse(days.last) - Date.parse(days.first)) / 86_400_000;
-}
+const daysOf = ({ days }: Plan): number => daysBetween(days.first, days.last);
 
 function keyOf(turned: Turned, { breakdown, options, account }: Plan, format: ReportFormatName): string {
   const rows = `${rollupTable(breakdown.family, breakdown.dimensions)} ${breakdown.day}`;
