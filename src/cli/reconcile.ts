@@ -78,7 +78,7 @@ async function reconcileFile(
   flags: ReconcileFlags,
 ): Promise<void> {
   requireRange(flags);
-  const [input, another] = await expandFiles([file], objectStores(undefined, say));
+  const [input, another] = await expandFiles([file], objectStores(undefined));
   if (!input || another) throw usage(`${file}: give one file`);
   const { account, from, to, tolerance } = flags;
   const { family, report } = await theirReport(store, reader, input, flags);

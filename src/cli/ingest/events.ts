@@ -9,7 +9,7 @@ import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
 import { dated, hasDate } from '../../../ingest/places/dated.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { usage } from '../command/arguments.ts';
-import { exitRejected, say, stopOnSignal } from '../command/command.ts';
+import { exitRejected, stopOnSignal } from '../command/command.ts';
 import { follow } from './follow.ts';
 import { type EventFlags, type EventLoads, loadAll } from './load-all.ts';
 import { requireMoveTarget } from './move-loaded.ts';
@@ -39,7 +39,7 @@ export async function ingestEvents(
     signal,
     ...(target && { replaces: { target, files: args.join(' ') } }),
   };
-  const stores = objectStores(flags.endpoint, say);
+  const stores = objectStores(flags.endpoint);
   const find = async (onFailed?: (error: Error) => void) => {
     const { since, follow } = flags;
     const mayBeEmpty = since !== undefined || follow !== undefined;

@@ -23,7 +23,7 @@ export async function ingestLists(
   args: readonly string[],
   { follow: everyMs, endpoint, ...reading }: ListFlags,
 ): Promise<void> {
-  const stores = objectStores(endpoint, say);
+  const stores = objectStores(endpoint);
   const load = async (input: Input) => {
     const file = { input, ...reading };
     if (name === 'confirmations') {

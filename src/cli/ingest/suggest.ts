@@ -37,7 +37,7 @@ export async function suggestMappingOf(
     throw usage(
       `--suggest goes with --format, --encoding, --no-header and --endpoint only, not with ${other}`,
     );
-  const [file, ...more] = await expandFiles(args, objectStores(endpoint, say));
+  const [file, ...more] = await expandFiles(args, objectStores(endpoint));
   if (!file || more.length > 0) throw usage('--suggest looks at one file');
   const beginning = await readBeginning(file, { format, encoding, header });
   const { mapping, reasons } = suggestMapping(await knownExports(join(folderHere(), 'examples')), beginning);
