@@ -9,8 +9,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
-import { buildBundle } from '../http/page/build.ts';
-import { bundleFile } from '../http/page/bundle.ts';
+import { buildBundle, bundleFile } from '../http/page/bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
