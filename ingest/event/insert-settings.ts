@@ -43,7 +43,7 @@ export const judgeSettings: ClickHouseSettings = {
   // It looks for chains of comparisons such as a < b AND b < 5 and hashes the statement over and over: 190 of the
   // 380 ms of CPU that a chunk of one record took.
   optimize_and_compare_chain: 0,
-  // It looks for long chains of LIKE, which there are none of: 5 ms.
+  // The optimizer looks for long chains of LIKE and match: 5 ms. Only an expression of a mapping can have one.
   optimize_or_like_chain: 0,
   // A date that an expression of a mapping reads is the same on every server.
   session_timezone: 'UTC',

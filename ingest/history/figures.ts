@@ -2,8 +2,8 @@ import { closedTable, rollupTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, selectOne } from '../../clickhouse/client.ts';
-import { fresh, runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
-import { unloadOf } from '../ledger/load-records.ts';
+import { runningLoads, stateColumn } from '../ledger/load-heartbeat.ts';
+import { leavingLoads } from '../ledger/load-records.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
 /** What is open in a store: it waits for a person, or for the same command again. */
@@ -15,10 +15,6 @@ export interface OpenWork {
   /** Days with unconfirmed money, each counted once for an account and family. */
   readonly unconfirmedDays: number;
 }
-
-/** Loads that are being taken back: nobody wants their files loaded again. */
-const leavingLoads = `SELECT substring(l.file, ${unloadOf('').length + 1}) FROM loads AS l FINAL
-  WHERE state = 'running' AND kind = 'rebuild' AND startsWith(l.file, '${unloadOf('')}') AND ${fresh}`;
 
 /** One statement each, so that a user who may not ask for one of them can ask for the others. */
 export const openWork: Readonly<Record<keyof OpenWork, string>> = {

@@ -1,7 +1,7 @@
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { fresh, stateColumn } from '../ledger/load-heartbeat.ts';
-import { unloadOf } from '../ledger/load-records.ts';
+import { leavingLoads, unloadOf } from '../ledger/load-records.ts';
 
 /** A load that an `unload` has begun to take back; the same command completes it. */
 export interface InterruptedUnload {
@@ -20,7 +20,7 @@ export async function interruptedUnloads(store: Store): Promise<InterruptedUnloa
     store,
     `SELECT load_id AS id, substring(l.file, length({unload:String}) + 1) AS load FROM loads AS l FINAL
      WHERE l.state IN ('running', 'failed') AND kind = 'rebuild' AND startsWith(l.file, {unload:String})
-       AND ${stateColumn} IN ('dead', 'failed')`,
+       AND ${stateColumn} IN ('dead', 'failed') AND load NOT IN (${leavingLoads})`,
     { unload: unloadOf('') },
   );
   if (interrupted.length === 0) return [];

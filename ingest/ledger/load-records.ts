@@ -32,6 +32,10 @@ export interface LoadRecord {
 /** What the ledger has as the file of the load that takes another one back. */
 export const unloadOf = (load: string): string => `unload of ${load}`;
 
+/** Loads that are being taken back: nobody wants their files loaded again. */
+export const leavingLoads = `SELECT substring(l.file, ${unloadOf('').length + 1}) FROM loads AS l FINAL
+  WHERE state = 'running' AND kind = 'rebuild' AND startsWith(l.file, '${unloadOf('')}') AND ${fresh}`;
+
 /** What the ledger has as the file of a load that replays rejected rows of another one. */
 export const replayOf = (load: string): string => `replay of ${load}`;
 

@@ -74,7 +74,7 @@ export function slots(max: number): <T>(work: (leave: () => void) => Promise<T>)
   };
 }
 
-/** The same; what still waits after a failure or the signal is not begun, and fails of the same. */
+/** As `slots`; but what still waits after a failure or the signal is not begun, and fails of the same. */
 export function atMost(max: number, signal: AbortSignal): ReturnType<typeof slots> {
   const inSlot = slots(max);
   let failure: { readonly error: unknown } | undefined;

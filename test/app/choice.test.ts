@@ -122,7 +122,6 @@ test.each(['slowly', 'faster than the table draws'])(
     else await page.evaluate(movesAtOnce, { x, y });
     await page.mouse.up();
     await whole(page);
-    await whole(page);
     const drawn = await width();
     expect(drawn).toBeLessThan(usual - 20);
     const heights = () =>

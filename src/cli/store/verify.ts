@@ -20,8 +20,7 @@ import { rollups } from '../../../clickhouse/rollups.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
-import { isAlive } from '../../../ingest/ledger/load-heartbeat.ts';
-import { isExclusive, loadsRunning } from '../../../ingest/ledger/load-records.ts';
+import { fresh, isAlive, type LoadHeartbeat } from '../../../ingest/ledger/load-heartbeat.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
@@ -40,17 +39,11 @@ export interface VerifyFlags {
  * part is given up when everything agrees without it, so that reports answer again.
  */
 export async function runVerify(store: Store, days: DayRange, flags: VerifyFlags): Promise<void> {
-  if ((await damagedParts(store)).length === 0) return verify(store, days, flags, [], changing);
+  if ((await damagedParts(store)).length === 0) return verify(store, days, flags, []);
   // What a load is just storing is compared with nothing.
-  return exclusively(store, 'verify', 'what damaged parts had', async () =>
-    verify(store, days, flags, await damagedParts(store), async () => undefined),
+  return exclusively(store, 'verify', 'what damaged parts had', async ({ id }) =>
+    verify(store, days, flags, await damagedParts(store), id),
   );
-}
-
-/** What takes a load back now, replaces it or rebuilds rollups: until it has ended there are differences. */
-async function changing(store: Store): Promise<string | undefined> {
-  const running = await loadsRunning(store, undefined);
-  return running.find((load) => isExclusive(load.kind) && isAlive(load))?.id;
 }
 
 async function verify(
@@ -58,17 +51,17 @@ async function verify(
   days: DayRange,
   { json, dropDamaged = false }: VerifyFlags,
   damaged: readonly DamagedPart[],
-  changedBy: typeof changing,
+  own = '',
 ): Promise<void> {
-  const began = await changedBy(store);
+  const began = performance.now();
   const ledger = await verifyLedger(store, days);
   const { differences, more } = await lastingDifferences(store, days);
   const keys = config().signing?.publicKeys.map(publicKeyOf);
   const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
   const unloads = (await interruptedUnloads(store)).map(({ load }) => load);
   const agrees = differences.length + ledger.differences.length + unloads.length === 0;
-  const by = agrees ? undefined : (began ?? (await changedBy(store)));
-  const again = by && `load ${by} is changing what is stored: run adtally verify again when it has ended`;
+  const by = agrees ? undefined : await changedBy(store, own, performance.now() - began);
+  const retry = by && `${by} ran meanwhile: run adtally verify again when it has ended`;
   const tellerOf = await tellers(store, damaged);
   const isNeedless = (part: DamagedPart) =>
     days === everyDay &&
@@ -96,7 +89,7 @@ async function verify(
   if (ledger.differences.length === 0 && unloads.length === 0) say('every chunk agrees with the ledger');
   else
     say(
-      `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${again ?? mendingOf(ledger.differences, unloads)}`,
+      `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${retry ?? mendingOf(ledger.differences, unloads)}`,
     );
   if (differences.length === 0) say('every rollup agrees with the raw events');
   else {
@@ -106,7 +99,7 @@ async function verify(
       ? 'rollups may have what damaged events lack: mend the events first'
       : 'repair with: adtally rebuild --from DAY --to DAY';
     say(
-      `${countedDifferences(differences, more)} of rollups from the raw events; ${again ?? (isOpen ? 'mend the ledger first' : repair)}`,
+      `${countedDifferences(differences, more)} of rollups from the raw events; ${retry ?? (isOpen ? 'mend the ledger first' : repair)}`,
     );
   }
   const closesWith = (fault: (typeof closes)[number]['fault']) => {
@@ -125,6 +118,20 @@ async function verify(
   await giveUp(store, damaged.filter(isNeedless));
   for (const part of left) say(`${describeDamagedPart(part)}; ${mendingPart(tellerOf(part) === 'ledger')}`);
   if (!agrees || closes.length + left.length > 0) process.exitCode = 1;
+}
+
+/** Another command that may have taken loads back, replaced them or rebuilt rollups within that time. */
+async function changedBy(store: Store, own: string, ms: number): Promise<string | undefined> {
+  const loads = await select<LoadHeartbeat & { id: string; file: string; runs: boolean }>(
+    store,
+    `SELECT load_id AS id, file, host, pid, l.state = 'running' AS runs FROM loads AS l FINAL
+     WHERE kind IN ('rebuild', 'replacement') AND load_id != {own:String}
+       AND (runs AND ${fresh} OR l.version > now64(6) - toIntervalMillisecond({ms:UInt64}))
+     ORDER BY id`,
+    { own, ms: Math.ceil(ms) },
+  );
+  const load = loads.find((each) => !each.runs || isAlive(each));
+  return load && `${line([load.file])} (load ${load.id})`;
 }
 
 /** A load stores its events and then adds them to one rollup after the other. What differs only meanwhile is no fault. */

@@ -167,7 +167,7 @@ export const receiveProblems = {
   },
   store_busy: {
     status: 503,
-    when: 'ClickHouse cannot be reached, has too much to do or refuses to store this body (the log of the service says why), or the service stops. `Retry-After` says when to send the body again.',
+    when: 'ClickHouse cannot be reached, has too much to do or refuses to store what was sent (the log of the service says why), or the service stops. `Retry-After` says when to send the same again.',
     detail: 'the store cannot do this now; send the same again in 5 s',
   },
 } as const satisfies Record<string, ProblemKind>;
