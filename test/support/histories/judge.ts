@@ -124,7 +124,7 @@ function everyWay(
 ): Possible[] {
   const found = new Map<string, Possible>();
   const add = (way: Possible) => {
-    const fitting = [...open].filter((answer) => !way.seen.has(answer) && answer.fits(way.state));
+    const fitting = [...open].filter((answer) => !way.seen.has(answer) && fits(answer, way.state));
     const known = fitting.length > 0 ? { ...way, seen: new Set([...way.seen, ...fitting]) } : way;
     const key = keyOf(known);
     if (!found.has(key)) found.set(key, known);
@@ -189,6 +189,17 @@ function settle(maps: readonly Map<Change, number>[], by: Change, bits: number):
     }
   }
 }
+
+/** Recounted once for each state: ways by the ten thousand have some hundred of them. */
+function fits(answer: Answer, state: number): boolean {
+  const ofStates = recounted.get(answer) ?? new Map<number, boolean>();
+  recounted.set(answer, ofStates);
+  const known = ofStates.get(state) ?? answer.fits(state);
+  ofStates.set(state, known);
+  return known;
+}
+
+const recounted = new WeakMap<Answer, Map<number, boolean>>();
 
 const numbers = new WeakMap<object, number>();
 let lastNumber = 0;
