@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { copyFile, link, lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve, sep } from 'node:path';
@@ -152,11 +152,14 @@ async function sameContent(file: string, other: string): Promise<boolean> {
   const [a, b] = await Promise.all([stat(file), stat(other)]);
   if (!b.isFile() || a.size !== b.size) return false;
   if (a.dev === b.dev && a.ino === b.ino) return true;
-  return (await digestOf(file)) === (await digestOf(other));
-}
-
-async function digestOf(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const piece of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(piece);
-  return hash.digest('hex');
+  const theirs = createReadStream(other, { highWaterMark: 1 << 20 })[Symbol.asyncIterator]();
+  try {
+    for await (const ours of createReadStream(file, { highWaterMark: 1 << 20 })) {
+      const { value, done } = await theirs.next();
+      if (done || !ours.equals(value)) return false;
+    }
+    return true;
+  } finally {
+    await theirs.return?.();
+  }
 }
