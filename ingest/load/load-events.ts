@@ -13,7 +13,7 @@ import { type FileReading, plainReading } from '../event/reading.ts';
 import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
-import { InputChanged } from '../input/input-error.ts';
+import { InputChanged, InputError } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
@@ -241,9 +241,14 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
   } catch (error) {
     const cause = loadFailure(error, file, signal);
     const isReplaced = cause instanceof InputChanged && input.renew && options.onReplaced;
-    // Run again it would be counted beside what comes in its place.
-    const isBeside = load && cause instanceof InputChanged && !isReplaced && counts.rows > 0;
-    const failure = isBeside ? new InputChanged(`${cause.message}. ${adviceAfterChange(load.id)}`) : cause;
+    const hasChanged = () =>
+      unchanged().then(
+        () => false,
+        () => true,
+      );
+    // What comes in its place counts beside it. A packed file seems damaged.
+    const isBeside = load && !isReplaced && sentIds.length > 0 && cause instanceof InputError;
+    const failure = isBeside && (await hasChanged()) ? overwritten(cause, load.id) : cause;
     const takenBack = isReplaced && sentIds.length > 0;
     // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
     const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
@@ -262,8 +267,14 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
   }
 }
 
-const adviceAfterChange = (load: string): string =>
-  `Rows already loaded are kept. If they stand there no more, take them back first (adtally unload ${load}); then run the same command again`;
+function overwritten(cause: InputError, load: string): InputError {
+  const Kind = cause instanceof InputChanged ? InputChanged : InputError;
+  const reason = cause.message.replace(/\.?$/, '.');
+  return new Kind(
+    `${reason} If it was overwritten meanwhile, adtally unload ${load} takes back what it had. Run the same command again.`,
+    { cause },
+  );
+}
 
 function deliveredOf(
   { id, head, content, firstLine, firstByte, bytes, rows: records }: SendableChunk,

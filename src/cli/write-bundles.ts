@@ -41,7 +41,7 @@ const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDepende
   (name) => !bundled.includes(name),
 );
 
-/** Writes them below `out`, in the folders of their sources. */
+/** Writes the commands and the processes of ClickHouse below `out`, in the folders of their sources. */
 export async function writeBundles(out: string): Promise<void> {
   await bundle(out, 'src', 'cli.ts');
   await bundle(out, 'clickhouse/embedded', 'supervisor.ts', 'engine.ts');

@@ -112,7 +112,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       callerOf: callersBehind(config.trustedProxies),
       brand: config.page.brand,
       log,
-      ...(traces && { traces }),
+      traces,
     });
     const { url, connections } = await listen(
       app,

@@ -73,7 +73,7 @@ async function explainRow(
   });
   if (family === undefined) {
     const known = families.map((name) => rowKeys(catalog, name).join(', ')).join('; or ');
-    throw usage(`give the ids of one row as NAME=ID, the first of them always: ${known}`);
+    throw usage(`give the ids of one row as NAME=ID, each once and the first always: ${known}`);
   }
   const mapping = await validateMapping(store, await readMapping(flags));
   const days = { start_time: from, end_time: to };

@@ -9,7 +9,7 @@ export interface ExportedReport {
   readonly format: ReportFormatName;
 }
 
-/** What a path ends in, that of most tools first. */
+/** What a path ends in; csv first, which most tools read. */
 export const exportFormats = ['csv', ...formatNames.filter((format) => format !== 'csv')] as const;
 
 /** Every report of the contract in every format: `/v1/export/campaigns/device_date.csv`. Aliases have none. */

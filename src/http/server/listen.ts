@@ -10,8 +10,8 @@ import { type ConnectionLimits, Connections } from './connections.ts';
 import { refuseMalformed, responseToFailure } from './malformed.ts';
 
 /**
- * A request is two dates: a caller that needs longer than this to send one is stalling. Idle connections outlast the
- * 60 s of common load balancers, so that the balancer closes first and never sends into a closing connection.
+ * Idle connections outlast the 60 s of common load balancers, so that the balancer closes first and never sends into a
+ * closing connection.
  */
 const serverOptions = {
   headersTimeout: 10_000,

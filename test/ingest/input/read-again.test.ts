@@ -115,20 +115,26 @@ test.each([
   expect(await stored()).toMatchObject({ events: 0 });
 });
 
-test('one that is overwritten behind its first chunk says which load to take back', async () => {
-  const content = `${kinds.ndjson()}\n`;
-  const file = await loader.file('overwritten.ndjson', content);
-  const others = content.replaceAll('"quantity":', '"quantity":1');
-  const onProgress = ({ chunks }: { chunks: number }) => {
-    if (chunks > 0) writeFileSync(file, others);
-  };
-  const failure = String(await load(file, onProgress, 4 << 20).catch((error: unknown) => error));
-  expect(failure).toContain(`${file}: was changed while it was read. Rows already loaded are kept.`);
-  expect(await stored()).not.toMatchObject({ events: 0 });
-  const [, sent = ''] = /adtally unload (\S+)\)/.exec(failure) ?? [];
-  await unload(db.store, sent, () => new Date());
-  expect(await stored()).toMatchObject({ events: 0 });
-});
+test.each([
+  ['ndjson', (content: string) => content, 'was changed while it was read'],
+  ['ndjson.gz', (content: string) => gzipSync(content, { level: 0 }), 'is damaged'],
+])(
+  'one (%s) that is overwritten behind its first chunk says which load to take back',
+  async (ending, packed, how) => {
+    const content = `${kinds.ndjson()}\n`;
+    const file = await loader.file(`overwritten.${ending}`, packed(content));
+    const others = packed(content.replaceAll('"quantity":', '"quantity":1'));
+    const onProgress = ({ chunks }: { chunks: number }) => {
+      if (chunks > 0) writeFileSync(file, others);
+    };
+    const failure = String(await load(file, onProgress, 4 << 20).catch((error: unknown) => error));
+    expect(failure).toMatch(new RegExp(`${how}. If it was overwritten meanwhile, adtally unload`));
+    expect(await stored()).not.toMatchObject({ events: 0 });
+    const [, sent = ''] = /adtally unload (\S+) takes/.exec(failure) ?? [];
+    await unload(db.store, sent, () => new Date());
+    expect(await stored()).toMatchObject({ events: 0 });
+  },
+);
 
 const changed = (content: string) => content.replace('"quantity":0', '"quantity":1').repeat(2);
 
