@@ -117,7 +117,7 @@ test.each([
 
 test.each([
   ['ndjson', (content: string) => content, 'was changed while it was read'],
-  ['ndjson.gz', (content: string) => gzipSync(content, { level: 0 }), 'is damaged'],
+  ['ndjson.gz', (content: string) => gzipSync(content, { level: 0 }), '(is damaged|is truncated)'],
 ])(
   'one (%s) that is overwritten behind its first chunk says which load to take back',
   async (ending, packed, how) => {
