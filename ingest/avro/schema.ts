@@ -11,6 +11,7 @@ const plainMembers = z.object({
   namespace: z.string().optional(),
   precision: z.number().optional(),
   scale: z.number().optional(),
+  size: z.number().optional(),
 });
 interface AvroObject extends z.infer<typeof plainMembers> {
   readonly type: AvroType;
@@ -108,9 +109,12 @@ function readingOf(given: AvroType, named: Named, space: string): Omit<SchemaCol
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
 
+/** Of a decimal that ClickHouse reads. */
+const mostBytes = (digits: number): number => (digits > 38 ? 32 : digits > 18 ? 16 : digits > 9 ? 8 : 4);
+
 function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, 'name'> {
   const read = (as: string, kind?: TypedColumn['kind']) => ({ read: { type: as, kind }, called: name });
-  const { logicalType = '', precision = 0, scale = 0 } = type ?? {};
+  const { logicalType = '', precision = 0, scale = 0, size = 0 } = type ?? {};
   switch (name) {
     case 'boolean':
       return read('Bool', 'truth');
@@ -133,6 +137,7 @@ function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, '
       if (![precision, scale].every(Number.isInteger) || precision < 1 || scale < 0 || scale > precision) {
         return unreadable(`a decimal of precision ${precision} and scale ${scale}`);
       }
+      if (size > mostBytes(precision)) return unreadable(`a decimal of ${precision} digits in ${size} bytes`);
       return read(`Decimal(${precision}, ${scale})`);
     case 'string':
     case 'enum':

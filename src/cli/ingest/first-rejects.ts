@@ -3,6 +3,7 @@ import { unknownField } from '../../../ingest/event/judge.ts';
 import { placeOf } from '../../../ingest/event/record-place.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import type { RejectedRow } from '../../../ingest/rejects/rejected-rows.ts';
+import { line } from '../command/command.ts';
 
 /** How many rejected rows are printed; all of them are kept. */
 export const shownRejects = 10;
@@ -27,7 +28,7 @@ export class FirstRejects {
   };
 
   texts(): string[] {
-    const rejected = this.#first.map(({ text }) => `rejected: ${text}`);
+    const rejected = this.#first.map(({ text }) => line([`rejected: ${text}`]));
     return this.#hasUnknown
       ? [...rejected, `the fields of an event are ${eventFields.join(', ')}`]
       : rejected;

@@ -274,6 +274,11 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
       await avroFile(recordOf({ ...fields, spend: decimal }), []),
       /e\.avro: column spend is a decimal of precision 0 and scale 2; write/,
     );
+    const wide = { ...decimal, type: 'fixed', name: 'Money', size: 9, precision: 18 };
+    await refused(
+      await avroFile(recordOf({ ...fields, spend: wide }), []),
+      /column spend is a decimal of 18 digits in 9 bytes; write/,
+    );
     await refused(await avroFile('long' as never, []), /its values are not records/);
     // Each names the next one twice: a schema of some lines would have 2^60 columns.
     const doubled = Array.from({ length: 60 }).reduce<object>(
