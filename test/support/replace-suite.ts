@@ -154,7 +154,7 @@ export function completedAfterEachStep(db: TestStore, loads: Unloads, what: 'a l
       if (step.source.endsWith('AND events$')) {
         expect(reason).toBe('killed. The same command completes the replacement');
         const { stderr } = await loads.run(['verify']);
-        expect(stderr).toContain(`with: adtally ingest events ${path} ${describeTarget(target)}\n`);
+        expect(stderr).toContain(`load ${path} ${describeTarget(target)} again\n`);
         expect(stderr).not.toContain('adtally rebuild');
       }
       // It does not come back when its folder is loaded again.
