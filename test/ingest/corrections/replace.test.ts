@@ -37,13 +37,6 @@ async function lastReplay(): Promise<string> {
   return (await select<{ replay: string }>(db.store, query))[0]?.replay ?? '';
 }
 
-/** A line of `rejects --json`. */
-interface RejectedJson {
-  readonly file: string;
-  readonly line: number;
-  readonly event: { readonly quantity: string };
-}
-
 test('a load is replaced: its events go and the new ones come, those of others stay, and nothing comes back', async () => {
   const others = await file('others.ndjson', ndjson(events(30)));
   const old = await file('old.ndjson', ndjson(events(20, { campaign_id: 'old' })));
@@ -197,55 +190,6 @@ test('rejected rows of the old load go, and those of the new one are kept; they 
     code: 4,
     stderr: expect.stringContaining('4 rows rejected before wait for a correction'),
   });
-});
-
-/** What a replacement does with rejected rows, in this order. */
-const rejectedSteps = [
-  // The old rows are dismissed.
-  /INSERT INTO rejected_rows .*dismissed_at, version\)/,
-  // Dismissed rows of a file that comes back are deleted.
-  /ALTER TABLE rejected_rows DELETE .*'' *$/,
-  // Corrections that were taken back are copied.
-  /INSERT INTO rejected_rows .*now64\(6\)/s,
-  // What was rejected of the new chunks before is deleted.
-  /ALTER TABLE rejected_rows DELETE .*load_id !=/,
-  // The new rows are stored.
-  /INSERT INTO rejected_rows .*toDateTime64\(0/s,
-];
-
-test('a replacement that is killed after each thing that it does with rejected rows is ended by the same command, with all of them', async () => {
-  const at = { event_time: '2026-03-01T12:00:00Z' };
-  const path = (name: string, count: number) =>
-    file(`${name}.ndjson`, withRejects(events(count, { ...at, campaign_id: name })));
-  const [old, stays, leaves] = await Promise.all([path('old', 20), path('stays', 15), path('leaves', 10)]);
-  const first = await load(old);
-  const { loadId: id = '' } = await replaceBy(db.store, { load: first }, stays, leaves);
-  const open = async (loadId: string): Promise<RejectedJson[]> =>
-    (await run(['rejects', loadId, '--json'])).stdout
-      .split('\n')
-      .flatMap((line) => (line ? JSON.parse(line) : []));
-  const row = (await open(id)).find((each) => each.file === stays);
-  const corrected = { ...row, event: { ...row?.event, quantity: '3' } };
-  await run(['replay', id, await file('corrected.ndjson', JSON.stringify(corrected))]);
-  await run(['unload', await lastReplay()]);
-
-  for (const step of rejectedSteps) {
-    const killed = replaceBy(failingAt(db.store, step, 'after'), { load: id }, old, stays);
-    await expect(killed, `${step}`).rejects.toThrow('killed');
-  }
-  const { results, loadId = '' } = await replaceBy(db.store, { load: id }, old, stays);
-  const counts = results.map(({ rejectedRows, openRejects }) => [rejectedRows, openRejects]);
-  expect(counts).toEqual([
-    [4, 4],
-    [3, 3],
-  ]);
-  expect((await open(loadId)).map((each) => [each.file, each.line, each.event.quantity])).toEqual([
-    ...[1, 6, 11, 16].map((line) => [old, line, '0']),
-    ...[1, 6, 11].map((line) => [stays, line, line === 1 ? '3' : '0']),
-  ]);
-  expect((await open(id)).filter((each) => each.file === leaves)).toEqual([]);
-  expect(await sound()).toEqual([28, '2.8']);
-  expect(await run(['verify'])).toMatchObject({ code: 0 });
 });
 
 test('a rejected row that other flags make an event of waits for no correction any more; the others do, with corrections that were taken back', async () => {
