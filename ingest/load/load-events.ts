@@ -246,9 +246,9 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
         () => false,
         () => true,
       );
-    // What comes in its place counts beside it. A packed file seems damaged.
-    const isBeside = load && !isReplaced && sentIds.length > 0 && cause instanceof InputError;
-    const failure = isBeside && (await hasChanged()) ? overwritten(cause, load.id) : cause;
+    // Run again, the file as it is now counts beside what was stored of it. A packed one that was overwritten seems damaged.
+    const mayBeOverwritten = load && !isReplaced && sentIds.length > 0 && cause instanceof InputError;
+    const failure = mayBeOverwritten && (await hasChanged()) ? overwritten(cause, load.id) : cause;
     const takenBack = isReplaced && sentIds.length > 0;
     // Before its turn ends: a load that waits behind it is not to rely on what is taken back.
     const forgotten = load && takenBack ? putInDoubt(ledger, load, sentIds) : Promise.resolve();
