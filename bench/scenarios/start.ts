@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { connect } from '../../clickhouse/client.ts';
 import { acquireEmbedded } from '../../clickhouse/embedded/embedded.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
@@ -10,8 +11,8 @@ import { type Scenario, smallest } from '../harness/scenario.ts';
 
 /** From the start of `adtally serve`, ClickHouse included, to its first report. */
 export const start: Scenario = async (bench) => {
-  const { compiled, scratch, data = scratch, events, seed, runs, progress } = bench;
-  // Not beside that of the session: the folder is served alone.
+  const { compiled, scratch, data = join(scratch, 'store'), events, seed, runs, progress } = bench;
+  // Not that of the session: the folder is served alone.
   const dataDir = `${data}-start`;
   const lease = await acquireEmbedded(dataDir);
   const filled = await openFilledStore({ ...lease.address, database: 'default' }, { events, seed }, (done) =>
