@@ -5,8 +5,8 @@ import { type BlockList, isIP } from 'node:net';
  * @throws what `BlockList` throws when it is neither
  */
 export function addNetwork(list: BlockList, network: string): void {
-  const [address = '', bits] = network.split('/');
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d+))?$/.exec(network) ?? [];
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
   if (bits === undefined) list.addAddress(address, family);
-  else list.addSubnet(address, bits === '' ? Number.NaN : Number(bits), family);
+  else list.addSubnet(address, Number(bits), family);
 }

@@ -34,7 +34,10 @@ test('SIGNING_KEY is refused where a private key would not be read, or not sign'
   }
 });
 
-test.each([
+type Refused = [name: string, value: string, reason: string];
+const noNetworks = 'is not a list of addresses and networks, such as 10.0.0.0/8,fd00::/8';
+
+test.each<Refused>([
   ['CLICKHOUSE_URL', 'ftp://x', 'is not the address of a ClickHouse server, such as http://localhost:8123'],
   [
     'CLICKHOUSE_URL',
@@ -46,6 +49,9 @@ test.each([
   ['CLICKHOUSE_CLUSTER', '-', 'is not a cluster name: letters, digits, _ - and ., not starting with - or .'],
   ['CLICKHOUSE_CLUSTER', 'ads', "needs CLICKHOUSE_URL, the address of one of the cluster's nodes"],
   ['REDIS_URL', 'localhost:6379', 'is not the address of a Redis server, such as redis://localhost:6379'],
+  ...['proxy', '10.0.0.0/8/9', '10.0.0.0/1e1', '10.0.0.0/', '10.0.0.1,', '::/129'].map(
+    (networks): Refused => ['TRUSTED_PROXIES', networks, noNetworks],
+  ),
   ['PORT', 'abc', 'is not a port: a whole number from 0 to 65535'],
   ['PORT', '-1', 'is not a port: a whole number from 0 to 65535'],
   ['PORT', '70000', 'is not a port: a whole number from 0 to 65535'],
