@@ -92,8 +92,8 @@ const unreadiness = {
 /** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
-  onPath(app, '/readyz', { allow: 'GET, HEAD' }, (c) => {
-    const { finding } = readiness;
+  onPath(app, '/readyz', { allow: 'GET, HEAD' }, async (c) => {
+    const finding = await readiness.latest();
     if (finding !== 'ready') throw new Problem('not_ready', unreadiness[finding]);
     return c.json({ status: 'ok' });
   });
