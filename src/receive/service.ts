@@ -32,7 +32,7 @@ const stopSeconds = 30;
 const shortMs = 10_000;
 /** How long a body may take to arrive: 64 MiB at 560 kB/s. */
 const arriveMs = 120_000;
-const maxBodies = 1_000;
+const maxBodies = 2_000;
 /** ClickHouse slows inserts down from a thousand parts of a partition on, and refuses them at three thousand. */
 const maxParts = 800;
 

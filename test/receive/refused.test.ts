@@ -9,7 +9,9 @@ import { afterAll, expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { Room } from '../../src/http/request/body-room.ts';
 import { isDamage } from '../../src/http/request/sent-file.ts';
+import { tooManyBodies } from '../../src/receive/body.ts';
 import { Mappings } from '../../src/receive/mappings.ts';
 import { startReceiver } from '../../src/receive/service.ts';
 import { event } from '../support/events.ts';
@@ -290,6 +292,18 @@ test('bodies that only arrive take half of the room from a sender, and no room f
   await expect(status).rejects.toThrow();
   await expect.poll(() => metric(receiver.url, 'adtally_bodies_held_bytes'), { timeout: 20_000 }).toBe(0);
   expect((await receiver.send(large)).json).toMatchObject({ accepted: 0, duplicates: 20 });
+});
+
+test('bodies that only arrive leave half of the places to other senders, however many connections there may be', () => {
+  const room = new Room({ maxBytes: 100, maxBodies: 4, full: tooManyBodies });
+  const [first] = [room.enter('slow'), room.enter('slow')];
+  expect(() => room.enter('slow')).toThrow('bodies');
+  const others = [room.enter('other'), room.enter('third')];
+  expect(() => room.enter('fourth')).toThrow('bodies');
+  for (const place of [first, ...others]) place?.leave();
+  room.enter('slow').grow(50);
+  expect(() => room.enter('slow')).toThrow('bodies');
+  expect([room.bodies, room.bytes]).toEqual([2, 50]);
 });
 
 test('a body that ends before its declared length loads nothing', async () => {

@@ -16,10 +16,10 @@ export interface Place {
   leave(): void;
 }
 
-/** Bodies are held in memory, so many bytes and bodies at most; of one sender half of the bytes. */
+/** Bodies are held in memory, so many bytes and bodies at most; of one sender half of both. */
 export class Room {
   readonly #limits: RoomLimits;
-  readonly #ofSender = new Map<string, number>();
+  readonly #ofSender = new Map<string, { bytes: number; bodies: number }>();
   bytes = 0;
   bodies = 0;
 
@@ -29,27 +29,27 @@ export class Room {
 
   /** @throws {Problem} when there are too many bodies */
   enter(sender: string): Place {
-    const { maxBodies = Number.POSITIVE_INFINITY, full } = this.#limits;
-    if (this.bodies >= maxBodies) throw full();
+    const { maxBytes, maxBodies = Number.POSITIVE_INFINITY, full } = this.#limits;
+    const held = this.#ofSender.get(sender) ?? { bytes: 0, bodies: 0 };
+    if (this.bodies >= maxBodies || held.bodies >= maxBodies / 2) throw full();
+    this.#ofSender.set(sender, held);
     this.bodies++;
+    held.bodies++;
     let own = 0;
     const add = (bytes: number) => {
       own += bytes;
       this.bytes += bytes;
-      const held = (this.#ofSender.get(sender) ?? 0) + bytes;
-      if (held > 0) this.#ofSender.set(sender, held);
-      else this.#ofSender.delete(sender);
+      held.bytes += bytes;
     };
     return {
       grow: (bytes) => {
-        const { maxBytes, full } = this.#limits;
-        const held = (this.#ofSender.get(sender) ?? 0) + bytes;
-        if (this.bytes + bytes > maxBytes || held > maxBytes / 2) throw full();
+        if (this.bytes + bytes > maxBytes || held.bytes + bytes > maxBytes / 2) throw full();
         add(bytes);
       },
       leave: () => {
-        this.bodies--;
         add(-own);
+        this.bodies--;
+        if (--held.bodies === 0) this.#ofSender.delete(sender);
       },
     };
   }
