@@ -97,7 +97,11 @@ export function scheduleOf(
   { wait, every, period = usualPeriod[every], to, body: said, ...given }: z.output<typeof newSchedule>,
   of: Pick<Schedule, 'account' | 'madeBy'>,
 ): Omit<Schedule, 'token'> {
-  const body = Object(withoutNulls(JSON.stringify(said)));
+  // JSON has no infinite numbers, as which 1e400 is read: it would become null, and a limit none.
+  const written = JSON.stringify(said, (_, value) =>
+    [Infinity, -Infinity].includes(value) ? String(value) : value,
+  );
+  const body = Object(withoutNulls(written));
   judgeBody(given.report, body, period);
   const since = new Date();
   const id = `${since.toISOString().slice(0, 19).replace(/\D/g, '')}${randomBytes(3).toString('hex')}`;

@@ -52,6 +52,10 @@ test.each([
     /--body is no body of this report: filters\.site/,
   ],
   [
+    ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"limit":1e400}'],
+    /--body is no body of this report: limit must be a whole number/,
+  ],
+  [
     ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"start_time":"2026-01-01"}'],
     /--body must not have start_time/,
   ],
