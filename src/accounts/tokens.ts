@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhouse/cluster/on-nodes.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
-import { digestOf, type Versioned, versionAfter } from './versions.ts';
+import { digestOf, isKnownToken, type Versioned, versionAfter } from './versions.ts';
 
 /** What a token is for, and how its text begins: it is refused elsewhere before anything is looked up. */
 const prefixes = { report: 'adt_', ingest: 'adi_', operator: 'ado_' } as const;
@@ -85,11 +85,26 @@ export async function issueToken(store: Store, options: NewToken): Promise<{ id:
   return { id, token };
 }
 
-/** All tokens, or the one of an id, or those of one account, oldest first; with `since`, those of that version or a later one. */
+/** Those that fit all that is given, oldest first. */
 export async function listTokens(
   store: Store,
-  { id, account, since }: { id?: string; account?: string; since?: string | undefined } = {},
+  given: { readonly id?: string; readonly account?: string } = {},
 ): Promise<StoredToken[]> {
+  const columns = { id: 'id', account: 'account_id' } as const;
+  const conditions = Object.keys(given).map(
+    (name) => `${columns[name as keyof typeof given]} = {${name}:String}`,
+  );
+  return tokensWhere(store, ['true', ...conditions].join(' AND '), given);
+}
+
+/** What services know of them, see {@link isKnownToken}; with `since`, those of that version or a later one. */
+export function listKnownTokens(store: Store, since = '1970-01-01 00:00:00'): Promise<StoredToken[]> {
+  return tokensWhere(store, `${isKnownToken} AND t.version >= toDateTime64({since:String}, 6, 'UTC')`, {
+    since,
+  });
+}
+
+async function tokensWhere(store: Store, condition: string, params: object): Promise<StoredToken[]> {
   const iso = (column: string) =>
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
   return select(
@@ -97,12 +112,8 @@ export async function listTokens(
     `SELECT id, account_id AS account, toString(t.purpose) AS purpose, nullIf(toString(t.family), '') AS family, hash, label, ${iso('created_at')} AS created,
             ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
             ${digestOf('t.id, t.version')} AS digest
-     FROM tokens AS t FINAL
-     WHERE ({id:Nullable(String)} IS NULL OR id = {id:Nullable(String)})
-       AND ({account:Nullable(String)} IS NULL OR account_id = {account:Nullable(String)})
-       AND t.version >= toDateTime64({since:String}, 6, 'UTC')
-     ORDER BY created_at, id`,
-    { id: id ?? null, account: account ?? null, since: since ?? '1970-01-01 00:00:00' },
+     FROM tokens AS t FINAL WHERE ${condition} ORDER BY created_at, id`,
+    { ...params },
   );
 }
 

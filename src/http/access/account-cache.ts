@@ -6,7 +6,7 @@ import type { LinkClaim } from '../../accounts/links.ts';
 import { currencies, type OwnSetting, requestLimits } from '../../accounts/own-settings.ts';
 import {
   hashToken,
-  listTokens,
+  listKnownTokens,
   purposeOf,
   type StoredToken,
   type TokenPurpose,
@@ -27,7 +27,7 @@ export interface AccountCacheOptions {
 }
 
 /**
- * The login tokens, and what accounts have of their own, in memory, so that no report waits for a query of them.
+ * The login tokens that have not ended long ago, and what accounts have of their own, in memory, so that no report waits for a query of them.
  * A well-formed token that is not known yet causes one refresh, shared by all who wait for it.
  */
 export class AccountCache {
@@ -36,7 +36,7 @@ export class AccountCache {
   readonly #now: () => number;
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
-  /** By id, also of tokens that are deleted. */
+  /** By id, also of tokens that were let go since all were read. */
   readonly #hashes = new Map<string, string>();
   readonly #limits = new KnownRows<OwnSetting<number>>(({ account }) => account);
   readonly #currencies = new KnownRows<OwnSetting<string>>(({ account }) => account);
@@ -87,10 +87,11 @@ export class AccountCache {
   /** The account of the token that made a link, or why the link is refused. @param known as for `login` */
   async follow(link: LinkClaim, known = false): Promise<Login> {
     const stored = await this.#find(() => this.tokenOf(link.token), known);
-    if (!stored) return { refused: 'unknown' };
+    const hasEnded = link.expires.getTime() <= this.#now();
+    if (!stored) return { refused: hasEnded ? 'expired_link' : 'unknown' };
     const { id } = stored;
     if (!link.isMadeBy(stored.hash)) return { refused: 'forged_link', id };
-    return link.expires.getTime() <= this.#now() ? { refused: 'expired_link', id } : this.#enter(stored);
+    return hasEnded ? { refused: 'expired_link', id } : this.#enter(stored);
   }
 
   /** The token of that id, if it is known. */
@@ -134,7 +135,8 @@ export class AccountCache {
   }
 
   async #readTokens(since: string | undefined): Promise<StoredToken[]> {
-    const tokens = await listTokens(this.#store, { since });
+    const tokens = await listKnownTokens(this.#store, since);
+    if (since === undefined) this.#hashes.clear();
     for (const { id, hash } of tokens) this.#hashes.set(id, hash);
     return tokens;
   }

@@ -1,7 +1,14 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
-import { createToken, listTokens, newToken, purposeOf, revokeTokens } from '../../../src/accounts/tokens.ts';
+import {
+  createToken,
+  hashToken,
+  listTokens,
+  newToken,
+  purposeOf,
+  revokeTokens,
+} from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
 import { KnownRows } from '../../../src/http/access/known-rows.ts';
 import { useCountedStore } from '../../support/gate.ts';
@@ -96,6 +103,63 @@ test('a token more is no work on those that there are, which may be one for each
   await follow('2 15', [row(7, '06'), row(8, '00')]);
   await follow('3 24', [row(9, '01')]);
   expect(asked).toBe('2026-11-30 12:05:00');
+});
+
+test('services know a token until it has ended for a week: those of years take no memory, and are in the list', async () => {
+  const ago = (days: number) => new Date(Date.now() - days * 86_400 * second);
+  const store = (id: string, ended: { expires?: Date; revoked?: Date }) => {
+    const token = newToken();
+    const at = (time?: Date) => (time ? time.getTime() : null);
+    return db.store
+      .command({
+        query: `INSERT INTO tokens (id, account_id, hash, label, created_at, expires_at, revoked_at)
+                SELECT {id:String}, 'visits', {hash:String}, '', fromUnixTimestamp64Milli({created:Int64}, 'UTC'),
+                       fromUnixTimestamp64Milli({expires:Nullable(Int64)}, 'UTC'), fromUnixTimestamp64Milli({revoked:Nullable(Int64)}, 'UTC')`,
+        query_params: {
+          id,
+          hash: hashToken(token),
+          created: ago(30).getTime(),
+          expires: at(ended.expires),
+          revoked: at(ended.revoked),
+        },
+      })
+      .then(() => token);
+  };
+  const tokens = [
+    await store('long1', { expires: ago(9) }),
+    await store('long2', { revoked: ago(9) }),
+    await store('long3', { expires: ago(9), revoked: ago(1) }),
+    await store('week1', { expires: ago(6) }),
+    await store('week2', { revoked: ago(6), expires: ago(-1) }),
+    await store('valid', { expires: ago(-1) }),
+  ];
+  const cache = new AccountCache({ store: db.store, onError: () => undefined });
+  onTestFinished(() => cache.stop());
+  await cache.start();
+  const logins = () => Promise.all(tokens.map((token) => cache.login(token)));
+  const unknown = { refused: 'unknown' };
+  expect(await logins()).toMatchObject([
+    ...[unknown, unknown, unknown],
+    ...[{ refused: 'expired' }, { refused: 'revoked' }, { account: 'visits' }],
+  ]);
+  // A link says that it has ended also where its token is known no more.
+  const link = { token: 'long1', expires: ago(9), isMadeBy: () => true };
+  expect([await cache.follow(link), await cache.follow({ ...link, expires: ago(-1) })]).toEqual([
+    { refused: 'expired_link' },
+    unknown,
+  ]);
+
+  await db.store.command({
+    query: `INSERT INTO tokens SELECT * REPLACE (now64(3) - INTERVAL 9 DAY AS expires_at, now64(6) AS version) FROM tokens FINAL
+            WHERE id IN ('week1', 'valid')`,
+  });
+  expect(cache.tokenOf('valid')).toBeDefined();
+  await expect
+    .poll(async () => (await logins()).slice(-3), { timeout: 5 * second, interval: 100 })
+    .toMatchObject([unknown, { refused: 'revoked' }, unknown]);
+  expect(cache.tokenOf('valid')).toBe(undefined);
+  const listed = await listTokens(db.store, { account: 'visits' });
+  expect(listed.map(({ id }) => id).sort()).toEqual(['long1', 'long2', 'long3', 'valid', 'week1', 'week2']);
 });
 
 test('an account may have several tokens, each usable at once, and losing one leaves the others', async () => {
