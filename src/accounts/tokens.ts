@@ -88,9 +88,9 @@ export async function issueToken(store: Store, options: NewToken): Promise<{ id:
 /** Those that fit all that is given, oldest first. */
 export async function listTokens(
   store: Store,
-  given: { readonly id?: string; readonly account?: string } = {},
+  given: { readonly id?: string; readonly account?: string; readonly label?: string } = {},
 ): Promise<StoredToken[]> {
-  const columns = { id: 'id', account: 'account_id' } as const;
+  const columns = { id: 'id', account: 'account_id', label: 'label' } as const;
   const conditions = Object.keys(given).map(
     (name) => `${columns[name as keyof typeof given]} = {${name}:String}`,
   );
@@ -104,7 +104,11 @@ export function listKnownTokens(store: Store, since = '1970-01-01 00:00:00'): Pr
   });
 }
 
-async function tokensWhere(store: Store, condition: string, params: object): Promise<StoredToken[]> {
+function tokensWhere(
+  store: Store,
+  condition: string,
+  params: Record<string, unknown>,
+): Promise<StoredToken[]> {
   const iso = (column: string) =>
     `if(isNull(${column}), NULL, formatDateTime(${column}, '%Y-%m-%dT%H:%i:%SZ', 'UTC'))`;
   return select(
@@ -113,7 +117,7 @@ async function tokensWhere(store: Store, condition: string, params: object): Pro
             ${iso('expires_at')} AS expires, ${iso('revoked_at')} AS revoked, toString(t.version) AS version,
             ${digestOf('t.id, t.version')} AS digest
      FROM tokens AS t FINAL WHERE ${condition} ORDER BY created_at, id`,
-    { ...params },
+    params,
   );
 }
 

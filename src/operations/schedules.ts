@@ -70,10 +70,9 @@ function turning(
 
 /** First its token, because what is removed cannot be removed again. */
 async function remove(store: Store, schedule: Schedule): Promise<void> {
-  const label = tokenLabel(schedule);
-  const tokens = await listTokens(store, { account: schedule.account });
-  for (const token of tokens.filter((each) => each.label === label))
-    await revokeTokens(store, { id: token.id });
+  const { account } = schedule;
+  for (const { id } of await listTokens(store, { account, label: tokenLabel(schedule) }))
+    await revokeTokens(store, { id });
   await storeSchedule(store, turned(schedule, 'removed'));
 }
 

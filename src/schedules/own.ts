@@ -79,8 +79,8 @@ export class OwnSchedules {
 
   /** The token, unless it ends by itself: people are signed in by such ones for some hours, and their schedules go on. */
   async #lasting({ account, token }: Owner): Promise<string> {
-    const tokens = await listTokens(this.#store, { account });
-    return tokens.find(({ id, expires }) => id === token && expires === null)?.id ?? '';
+    const [found] = token === undefined ? [] : await listTokens(this.#store, { account, id: token });
+    return found?.expires === null ? found.id : '';
   }
 
   /** @throws {InvalidRequest} where the owner has no such schedule */

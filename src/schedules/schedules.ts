@@ -115,8 +115,7 @@ export const tokenLabel = ({ id }: Pick<Schedule, 'id'>): string => `mails of sc
 export async function tokenOf(store: Store, schedule: Schedule): Promise<StoredToken | undefined> {
   const { account, token, report } = schedule;
   const label = tokenLabel(schedule);
-  const find = async () =>
-    (await listTokens(store, { account })).find((each) => (token ? each.id === token : each.label === label));
+  const find = async () => (await listTokens(store, { account, ...(token ? { id: token } : { label }) }))[0];
   const found = await find();
   if (found || token) return found;
   await issueToken(store, { account, family: report.split('/')[0], label });

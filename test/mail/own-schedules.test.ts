@@ -1,5 +1,6 @@
 import type { ParsedMail } from 'mailparser';
 import { expect, test } from 'vitest';
+import type { Store } from '../../clickhouse/client.ts';
 import { Links } from '../../src/accounts/links.ts';
 import { createToken, listTokens, revokeTokens } from '../../src/accounts/tokens.ts';
 import { revokeToken } from '../../src/operations/access.ts';
@@ -12,6 +13,7 @@ import {
   ownOf,
   storeSchedule,
   tokenLabel,
+  tokenOf,
   unsubscribe,
 } from '../../src/schedules/schedules.ts';
 import { useMailServer } from '../support/mail-server.ts';
@@ -407,6 +409,23 @@ test('the schedule of a person, who has no token, gets one that nobody knows, an
   mailServer.mails.length = 0;
   expect(await look(later(2))).toBe(0);
   expect(mailServer.mails).toEqual([]);
+});
+
+test('the token of a schedule is read alone, however many its account has: there may be one for each visit of years', async () => {
+  const schedule = await scheduled({ account: 'many', token: '', madeBy: 'person jo' });
+  for (const label of ['', 'visit']) await createToken(db.store, { account: 'many', label });
+  const own = await tokenOf(db.store, schedule);
+  const read: unknown[] = [];
+  const store: Store = Object.create(db.store);
+  store.query = async (params: Parameters<Store['query']>[0]) => {
+    const answer = await db.store.query(params);
+    const rows = await answer.json();
+    read.push(...[rows].flat());
+    return Object.assign(Object.create(answer), { json: async () => rows });
+  };
+  expect(await tokenOf(store, schedule)).toEqual(own);
+  expect(await tokenOf(store, { ...schedule, token: own?.id ?? '' })).toEqual(own);
+  expect(read).toEqual([own, own]);
 });
 
 test('where all tokens of an account are revoked, a schedule of a person that has sent nothing yet ends, too', async () => {
