@@ -107,7 +107,8 @@ async function closeEach(
   { anyway, beforeLast }: { readonly anyway: boolean; readonly beforeLast: () => void | Promise<void> },
 ): Promise<z.infer<typeof outcome>> {
   const { timezone } = await requireSettings(store);
-  const hasEnded = isOver(month, new Date(`${await storeTime(store)}Z`), timezone);
+  const today = localDay(new Date(`${await storeTime(store)}Z`), timezone);
+  const hasEnded = today > daysOfMonth(month).end;
   const rejectsOf = await openRejectsIn(store, month);
   const routing = await allShardsOf(store);
   const done: z.infer<typeof outcome> = { closed: [], unready: [] };
@@ -134,12 +135,6 @@ async function closeEach(
     else isUnready(['its names were loaded meanwhile: close it again']);
   }
   return done;
-}
-
-/** By the clock of the account's days. */
-function isOver(month: Month, now: Date, timeZone: string): boolean {
-  const today = localDay(now, timeZone);
-  return today > daysOfMonth(month).end;
 }
 
 const told = ({ month, closed_at, unconfirmed, ...more }: Close): z.infer<typeof close> => ({
