@@ -164,11 +164,12 @@ function requireSame({ address }: Store, { timezone, cluster }: Settings, wanted
   requireSameTimezone(timezone, wanted.timezone);
 }
 
-/** @throws when another time zone of days is configured than the store has */
-export function requireSameTimezone(stored: string, configured: string | undefined): void {
+/** @throws when another time zone of days is configured than the store, or a backup of one, has */
+export function requireSameTimezone(stored: string, configured: string | undefined, isBackup = false): void {
   if (configured === undefined || configured === stored) return;
+  const [what, another] = isBackup ? ['backup', 'another backup'] : ['store', 'a new store'];
   throw new Error(
-    `REPORT_TIMEZONE=${configured}: the store was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use a new store`,
+    `REPORT_TIMEZONE=${configured}: the ${what} was created with ${stored}, which cannot change; unset REPORT_TIMEZONE or use ${another}`,
   );
 }
 

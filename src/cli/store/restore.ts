@@ -1,6 +1,6 @@
 import { ClickHouseError } from '@clickhouse/client';
 import { closing, connect, type Store, select } from '../../../clickhouse/client.ts';
-import { migrate } from '../../../clickhouse/migrate/migrate.ts';
+import { migrate, requireSameTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import {
   dropDerived,
   everyMonth,
@@ -9,6 +9,7 @@ import {
   takePlace,
 } from '../../../clickhouse/migrate/restored.ts';
 import { besideOf } from '../../../clickhouse/restoring.ts';
+import { requireSettings } from '../../../clickhouse/settings.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { commandLine, endRestoredBackup, recorded } from '../../operations/audit.ts';
 import { listSchedules } from '../../schedules/schedules.ts';
@@ -92,7 +93,8 @@ async function restoreBeside(server: Store, { address }: Store, archive: Archive
       `RESTORE DATABASE ${address.database} AS ${database} FROM ${archive.target}`,
       archive,
     );
-    await migrate(beside.address, config().reportTimezone, {});
+    await migrate(beside.address);
+    requireSameTimezone((await requireSettings(beside)).timezone, config().reportTimezone, true);
     await dropDerived(server, database);
     // What reports said between backup and restore is lost.
     await beside.command({
