@@ -144,7 +144,8 @@ async function localDifferences(
 }
 
 /**
- * Adds what this version has of tables, views and columns and the databases lack, where it is not told yet.
+ * Adds what this version has of tables, views and columns and the databases lack, where it is not told yet, and what would
+ * let a table forget chunks.
  * @param spread tables that each of the databases has; of others one has them
  */
 async function withMissing(
@@ -158,11 +159,19 @@ async function withMissing(
     const have = (has: (schema: Schema) => boolean) =>
       spread.includes(name) ? databases.every(has) : databases.some(has);
     if (!have(({ tables }) => tables.has(name))) return [`${name}: the ${kind.toLowerCase()} is missing`];
-    return [...statement.matchAll(/^ {4}`(\w+)` (?!AS )/gm)].flatMap(([, wanted = '']) =>
-      have(({ columns }) => columns.some((column) => column.table === name && column.name === wanted))
-        ? []
-        : [`${name}: column ${wanted} is missing`],
-    );
+    const engines = databases.map(({ tables }) => tables.get(name)?.engine_full).join();
+    // Without this setting a chunk that is sent twice is counted twice.
+    const setting = `${/Replicated\w*MergeTree/.test(engines) ? '' : 'non_'}replicated_deduplication_window`;
+    const [, window] = / non_replicated_deduplication_window = (\d+)/.exec(statement) ?? [];
+    const found = new RegExp(` ${setting} = (\\d+)`).exec(engines)?.[1] ?? '0';
+    return [
+      ...[...statement.matchAll(/^ {4}`(\w+)` (?!AS )/gm)].flatMap(([, wanted = '']) =>
+        have(({ columns }) => columns.some((column) => column.table === name && column.name === wanted))
+          ? []
+          : [`${name}: column ${wanted} is missing`],
+      ),
+      ...(window && found !== window ? [`${name}: ${setting} is ${found}, but has to be ${window}`] : []),
+    ];
   });
   const untold = missing.filter((sentence) => !told.some((each) => each.startsWith(sentence)));
   return [...told, ...new Set(untold)];
@@ -203,10 +212,6 @@ function tableDifferences(
   expect('the engine', `${replicated ? 'Replicated' : ''}AggregatingMergeTree`, table.engine);
   expect('the sort key', rollup.sortingKey.join(', '), table.sorting_key);
   expect('the partition', rollupPartition, table.partition_key);
-  // Without this setting a chunk that is sent twice is counted twice.
-  const setting = `${replicated ? '' : 'non_'}replicated_deduplication_window`;
-  const window = new RegExp(` ${setting} = (\\d+)`).exec(table.engine_full)?.[1] ?? '0';
-  expect(setting, '10000', window);
   for (const { name, type } of rollup.columns) {
     expect(`column ${name}`, type, live.find((column) => column.name === name)?.type ?? 'missing');
   }
