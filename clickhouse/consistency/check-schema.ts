@@ -80,7 +80,8 @@ async function placementsChecksum(store: Store, source: string): Promise<string>
 
 /** Differences of a node of a cluster from the node that the others are compared with. */
 function settingsDifferences(wanted: Settings, found: Settings | undefined): string[] {
-  const text = (settings: Settings | undefined) => (settings ? JSON.stringify(settings) : 'missing');
+  // Begins as `withMissing` says it, which then does not say it again.
+  const text = (settings?: Settings) => JSON.stringify(settings) ?? 'the table is missing or empty';
   if (text(found) === text(wanted)) return [];
   return [
     `settings: ${text(found)}, but ${text(wanted)} on the node of CLICKHOUSE_URL: repeat adtally grow if it was interrupted`,

@@ -163,6 +163,10 @@ it('check names the node on which something differs, a view and a way of spreadi
     ),
     expect.stringMatching(/^127\.0\.0\.1:\d+: placements: differs from the node of CLICKHOUSE_URL/),
   ]);
+  await astray.command({ query: 'DROP TABLE settings SYNC' });
+  expect((await checkSchema(test.store, catalog)).filter((each) => each.includes(': settings: '))).toEqual([
+    expect.stringMatching(/^127\.0\.0\.1:\d+: settings: the table is missing or empty, but .*Europe\/Vienna/),
+  ]);
   await writeSettings(astray, settings).finally(() => astray.close());
 });
 
