@@ -8,6 +8,7 @@ import { Reader } from '../../clickhouse/reader.ts';
 import type { Refreshed } from '../../clickhouse/refreshed.ts';
 import { limitToldWithinMs } from '../../clickhouse/timings.ts';
 import { linksOf } from '../accounts/links.ts';
+import { signOutEverywhere } from '../accounts/sign-outs.ts';
 import type { Config } from '../config/config.ts';
 import type { OpenStore } from '../config/store.ts';
 import { runningVersion } from '../config/version.ts';
@@ -25,7 +26,9 @@ import { OwnSchedules } from '../schedules/own.ts';
 import { agree, unsubscribe } from '../schedules/schedules.ts';
 import { AccountCache } from './access/account-cache.ts';
 import { Limiter } from './access/limiter.ts';
-import { signInOf } from './access/sign-in/sign-in.ts';
+import { KnownSignOuts } from './access/sign-in/known-sign-outs.ts';
+import { Provider } from './access/sign-in/provider.ts';
+import { Sessions } from './access/sign-in/sessions.ts';
 import { createApp } from './app.ts';
 import { AccountPlacements } from './report/account-placements.ts';
 import type { PaceRules } from './report/gate/pace.ts';
@@ -84,9 +87,16 @@ export async function startService(
   };
   const noting = (note: typeof unsubscribe) => (schedule: string, recipient: string) =>
     withWriter((writer) => note(writer, schedule, recipient, store));
-  const signIn =
-    config.signIn &&
-    signInOf(config.signIn, { store, withWriter, onError: warnOf('sign-outs everywhere not refreshed') });
+  const signOuts = config.signIn && new KnownSignOuts(store, warnOf('sign-outs everywhere not refreshed'));
+  const signIn = config.signIn &&
+    signOuts && {
+      provider: new Provider(config.signIn),
+      sessions: new Sessions(config.signIn, signOuts),
+      signOutEverywhere: async (person: string) => {
+        await withWriter((writer) => signOutEverywhere(writer, person));
+        await signOuts.refresh();
+      },
+    };
   const lastLoad = lastLoadOf(store, warnOf('time of the last load not refreshed'));
   const placements = new AccountPlacements({
     store,
@@ -109,8 +119,7 @@ export async function startService(
   const traces = await openTraces(config);
   const closeAll = async () => {
     stopping.abort();
-    for (const refreshed of [accounts, signIn?.signOuts, lastLoad, placements, readiness, figures])
-      refreshed?.stop();
+    for (const refreshed of [accounts, signOuts, lastLoad, placements, readiness, figures]) refreshed?.stop();
     redis?.disconnect();
     await outcomes.stop();
     await traces?.stop().catch((err) => log.warn({ err }, 'spans not sent'));
@@ -125,7 +134,7 @@ export async function startService(
       await appliedMigrations(store);
       timezone = await requireTimezone(store, config.reportTimezone);
       timestamp = timestampIn(timezone);
-      const refreshed = [accounts, signIn?.signOuts, lastLoad, placements, readiness];
+      const refreshed = [accounts, signOuts, lastLoad, placements, readiness];
       await Promise.all(refreshed.map((each) => each?.start()));
       figures.start(timezone);
     };
