@@ -18,17 +18,9 @@ import {
 import { beginRewrite, endRewrite } from './rewrites.ts';
 import { type DayRange, daySlices, everyDay } from './verify-rollups.ts';
 
-export interface RebuildStep {
-  readonly table: string;
-  /** `yyyymm` */
-  readonly month: number;
-  /** Steps finished, including this one. Reports show all of them after the last. */
-  readonly done: number;
-  readonly total: number;
-}
-
 export interface RebuildOptions {
-  readonly onStep?: (step: RebuildStep) => void;
+  /** Called when a rollup is computed, with what is done. Reports show all of it at the end. */
+  readonly onStep?: (done: string) => void;
   /** Rebuild even if there are unsettled chunks: a load that finds one then compares it with what is there. */
   readonly allowUnsettledChunks?: boolean;
   /** It is a part of a rewrite that the caller has begun, and what differs is what that changes. */
@@ -83,13 +75,10 @@ export async function rebuildRollups(
   const beganAt = await beginRewrite(store, months);
   const staging = newStaging();
   try {
-    let done = 0;
     // In the order of the cascade: a coarser rollup is computed from what replaces the finer one.
-    for (const rollup of all) {
+    for (const [n, rollup] of all.entries()) {
       await onShards(store, (shard) => stage(shard, rollup, touched, runs, staging));
-      for (const { month } of touched) {
-        onStep?.({ table: rollup.table, month, done: ++done, total: touched.length * all.length });
-      }
+      onStep?.(`${n + 1}/${all.length} ${rollup.table}`);
     }
     beforeExchange?.();
     await onShards(store, async (shard) => {

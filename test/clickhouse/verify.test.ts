@@ -2,7 +2,7 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { beforeEach, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { type RebuildStep, rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollups, selectOf } from '../../clickhouse/rollups.ts';
 import { event, load } from '../support/events.ts';
@@ -98,13 +98,12 @@ test('rows loaded while a view was missing are found, and rebuilt', async () => 
       .map(({ table }) => ({ table, events: '2', rollup: '1' })),
   );
 
-  const steps: RebuildStep[] = [];
+  const steps: string[] = [];
   const rebuilt = await rebuildRollups(testStore.store, catalog, undefined, {
     onStep: (step) => steps.push(step),
   });
   expect(rebuilt).toEqual({ months: 1, rollups: 8 });
-  expect(steps.map(({ table }) => table)).toEqual(all.map(({ table }) => table));
-  expect(steps.at(-1)).toMatchObject({ month: 202603, done: 8, total: 8 });
+  expect(steps).toEqual(all.map(({ table }, n) => `${n + 1}/8 ${table}`));
   expect((await verifyRollups(testStore.store, catalog)).differences).toEqual([]);
 });
 

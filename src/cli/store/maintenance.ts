@@ -135,9 +135,7 @@ async function runCheck(store: Store): Promise<void> {
 async function runRebuild(store: Store, days: DayRange, json: boolean): Promise<void> {
   const built = await exclusively(store, 'rebuild', `rollups ${days.from} to ${days.to}`, (load) =>
     rebuildRollups(store, catalog, days, {
-      onStep: ({ table, month, done, total }) => {
-        if (process.stderr.isTTY) say(`${done}/${total} ${table} ${month}`);
-      },
+      ...(process.stderr.isTTY && { onStep: say }),
       beforeExchange: () => load.assertTurnHeld(),
     }),
   );
