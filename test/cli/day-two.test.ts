@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JudgedDay } from '../../ingest/history/low-day.ts';
-import { type DataStatus, describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
+import type { DataStatus } from '../../src/cli/store/data-status.ts';
+import { describeStatus, formatBytes } from '../../src/cli/store/describe-status.ts';
 import { nextSteps } from '../../src/cli/store/next-steps.ts';
 import { months } from '../../src/cli/store/prune.ts';
 import { s3Target } from '../../src/cli/store/s3-target.ts';

@@ -1,18 +1,6 @@
-import type { DamagedPart } from '../../../clickhouse/consistency/damaged-parts.ts';
-import type {
-  ClosedSize,
-  LoadsOfDay,
-  OpenWork,
-  PastSize,
-  StoreSize,
-  UnconfirmedDays,
-} from '../../../ingest/history/figures.ts';
-import type { InterruptedUnload } from '../../../ingest/history/interrupted.ts';
-import type { JudgedDay } from '../../../ingest/history/low-day.ts';
-import type { FailingFiles, LongestLoad } from '../../../ingest/history/troubled-loads.ts';
-import type { LatelyFollowed } from '../../../ingest/ledger/followed-files.ts';
 import { describeVersion, type Version } from '../../config/version.ts';
 import { counted, formatNumber } from '../command/command.ts';
+import type { DataStatus } from './data-status.ts';
 
 /** The state of a store and of what runs here. Numbers are counts and bytes. */
 export interface Status {
@@ -30,36 +18,6 @@ export interface Status {
   readonly data?: DataStatus;
   /** What a person should do, most urgent first. */
   readonly next: readonly string[];
-}
-
-export interface DataStatus {
-  readonly timezone: string;
-  readonly today: string;
-  /** Raw ones. */
-  readonly events: number;
-  /** Rows of sums that pruned months were folded into. */
-  readonly folded_rows: number;
-  readonly first_day: string;
-  readonly last_day: string;
-  readonly size: StoreSize;
-  readonly closed: ClosedSize;
-  readonly past: PastSize;
-  readonly disk: { readonly free: number; readonly total: number };
-  readonly loads: LoadsOfDay;
-  readonly failing: FailingFiles;
-  readonly longest: LongestLoad;
-  readonly followed: LatelyFollowed;
-  /** When events were last newly counted, as ISO 8601 in UTC; empty: never. */
-  readonly last_events: string;
-  /** Counts of the last complete day that are far below those of the same weekdays before, of the network or of an account. */
-  readonly low_day: readonly JudgedDay[];
-  readonly open: OpenWork;
-  readonly unconfirmed: Pick<UnconfirmedDays, 'oldest_day' | 'oldest_account'>;
-  /** Parts that ClickHouse goes on without. */
-  readonly damaged: readonly DamagedPart[];
-  readonly interruptedUnloads: readonly InterruptedUnload[];
-  /** Months, `yyyy-mm`. */
-  readonly interruptedRewrites: readonly string[];
 }
 
 /** A status on one screen. */

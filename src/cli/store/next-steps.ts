@@ -4,7 +4,7 @@ import { pushedFrom } from '../../../ingest/input/held-input.ts';
 import { replayedIn } from '../../../ingest/ledger/load-records.ts';
 import type { AlertLimits } from '../../config/config.ts';
 import { counted, formatNumber, line } from '../command/command.ts';
-import type { DataStatus } from './describe-status.ts';
+import type { DataStatus } from './data-status.ts';
 
 /** ClickHouse refuses inserts into a partition with 3,000 parts and slows them down from 1,000. */
 const manyParts = 800;
