@@ -67,11 +67,6 @@ export function ownScheduleRoutes(deps: OwnScheduleDeps): Hono<HttpEnv> {
 }
 
 function ownerOf(c: Context<HttpEnv>): Owner {
-  const [account, family, token, person] = [
-    c.get('account'),
-    c.get('onlyFamily'),
-    c.get('token'),
-    c.get('person'),
-  ];
+  const { account, onlyFamily: family, token, person } = c.var;
   return { account, family, token, person };
 }

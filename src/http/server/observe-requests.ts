@@ -33,7 +33,7 @@ export function observe(
       metrics.requests.inc({ endpoint, status });
       metrics.duration.observe({ endpoint, status }, seconds);
       metrics.bytes.inc({ endpoint }, bytes);
-      const report = c.get('report');
+      const { requestId: request, address, account, token, person, refused, report, received } = c.var;
       const complete = outgoing.writableFinished;
       span?.end({
         name: `${c.req.method} ${endpoint}`,
@@ -42,10 +42,10 @@ export function observe(
           'http.route': endpoint,
           'http.response.status_code': status,
           'http.response.size': bytes,
-          'client.address': c.get('address'),
-          'adtally.request': c.get('requestId'),
+          'client.address': address,
+          'adtally.request': request,
           ...(report && {
-            'adtally.account': c.get('account'),
+            'adtally.account': account,
             'adtally.query_id': report.query,
             'adtally.cache': report.cache,
           }),
@@ -56,17 +56,11 @@ export function observe(
       const rows = report && complete ? await rowsOf(report) : undefined;
       const line = {
         time,
-        request: c.get('requestId'),
-        address: c.get('address'),
-        account: c.get('account'),
-        token: c.get('token'),
-        person: c.get('person'),
-        refused: c.get('refused'),
-        endpoint,
+        ...{ request, address, account, token, person, refused, endpoint },
         status,
         bytes,
         complete,
-        ...c.get('received'),
+        ...received,
         ...report,
         rows,
         duration_ms: Math.round(seconds * 1000),
