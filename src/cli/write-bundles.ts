@@ -13,33 +13,22 @@ import { buildBundle, bundleFile } from '../http/page/bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Packages that every load or service needs; others stay where npm installs them. */
-const bundled: readonly string[] = [
-  '@clickhouse/client',
-  '@hono/node-server',
-  '@opentelemetry/api',
-  '@rgrove/parse-xml',
-  'commander',
-  'csv-parse',
-  'fflate',
-  'fzstd',
-  'hono',
-  'hyparquet',
-  'jose',
-  'leven',
-  'lru-cache',
-  'negotiator',
-  'openid-client',
-  'picomatch',
-  'prom-client',
-  'rate-limiter-flexible',
-  'tinyglobby',
-  'xxhash-wasm',
-  'zod',
+/** Packages that most commands do without, or that find files beside them, stay where npm installs them. */
+const external = [
+  '@modelcontextprotocol/server',
+  '@opentelemetry/core',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/resources',
+  '@opentelemetry/sdk-trace-base',
+  'aws4fetch',
+  'chdb',
+  'cli-progress',
+  'esbuild',
+  'ffi-rs',
+  'ioredis',
+  'nodemailer',
+  'pino',
 ];
-const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }).filter(
-  (name) => !bundled.includes(name),
-);
 
 /** Writes the commands and the processes of ClickHouse below `out`, in the folders of their sources. */
 export async function writeBundles(out: string): Promise<void> {
@@ -70,7 +59,7 @@ async function bundle(out: string, place: string, ...entries: readonly string[])
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    external: [...external, 'esbuild'],
+    external,
     plugins: [inPlace(out, folder)],
     // What a stack trace names stays as it is written.
     minifySyntax: true,
