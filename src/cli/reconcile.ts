@@ -4,12 +4,7 @@ import type { Command } from 'commander';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import type { Store } from '../../clickhouse/client.ts';
-import {
-  damagedParts,
-  historyTables,
-  requireWhole,
-  tablesOf,
-} from '../../clickhouse/consistency/damaged-parts.ts';
+import { damagedParts } from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
 import type { Input } from '../../ingest/input/input.ts';
@@ -84,13 +79,9 @@ async function reconcileFile(
   const { family, report } = await theirReport(store, reader, input, flags);
   const whose = { reader, catalog, family, account, namesFiles: true };
   const where = { timezone: await reportTimezone(store), routing: await allShardsOf(store) };
-  const figures = figuresOf(family, flags.figures);
-  const before = await damagedParts(store);
-  const reconciled = await compareReport({ ...whose, ...where }, report, { from, to, figures }, file);
-  requireWhole([...before, ...(await damagedParts(store))], {
-    days: [reconciled.compared],
-    tables: [...tablesOf(catalog, family), ...historyTables],
-  });
+  const part = { from, to, figures: figuresOf(family, flags.figures) };
+  const damaged = () => damagedParts(store);
+  const reconciled = await compareReport({ ...whose, ...where }, report, part, file, damaged);
   await tell(reconciled, report, tolerance, flags);
   if (report.rejected === 0) return;
   say(`${counted(report.rejected, 'record')} of theirs cannot be read and is compared with nothing:`);

@@ -1,4 +1,5 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
+import { monthName } from '../../clickhouse/months.ts';
 import { onBoth, type State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
@@ -223,12 +224,12 @@ async function roundingOf(state: State): Promise<Omit<Explained, 'cause'> | unde
 }
 
 async function prunedMonths(compared: Compared): Promise<string[]> {
-  const rows = await compared.reader.rows<{ month: string }>(
+  const rows = await compared.reader.rows<{ month: number }>(
     statementOf(
       compared,
-      `SELECT DISTINCT concat(toString(intDiv(month, 100)), '-', leftPad(toString(month % 100), 2, '0')) AS month FROM pruned_months AS p
+      `SELECT DISTINCT month FROM pruned_months AS p
        WHERE p.month BETWEEN toYYYYMM(toDate32({first:Date}) - 1) AND toYYYYMM(toDate32({last:Date}) + 1) ORDER BY month`,
     ),
   );
-  return rows.map(({ month }) => month);
+  return rows.map(({ month }) => monthName(month));
 }

@@ -3,6 +3,12 @@ import { familyOf } from '../../catalog/breakdowns.ts';
 import type { Catalog, Family } from '../../catalog/catalog.ts';
 import { countFields } from '../../catalog/events.ts';
 import type { Store } from '../../clickhouse/client.ts';
+import {
+  type DamagedPart,
+  historyTables,
+  requireWhole,
+  tablesOf,
+} from '../../clickhouse/consistency/damaged-parts.ts';
 import type { Reads } from '../../clickhouse/reader.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
 import { type FormatName, formatOf } from '../../ingest/formats/formats.ts';
@@ -134,13 +140,16 @@ export interface ComparedPart {
 /**
  * Compares their report with ours.
  * @param name of their file, for messages
+ * @param damaged tells which parts of tables are damaged now
  * @throws {NothingToCompare}
+ * @throws {DamagedFigures}
  */
-export function compareReport(
+export async function compareReport(
   whose: Omit<Compared, 'first' | 'last' | 'used'>,
   report: TheirReport,
   { from, to, figures }: ComparedPart,
   name: string,
+  damaged: () => Promise<readonly DamagedPart[]>,
 ): Promise<Reconciled> {
   const [first, last] = [from ?? report.first, to ?? report.last];
   if (last < first) {
@@ -158,5 +167,11 @@ export function compareReport(
     throw new NothingToCompare(
       `${name}: all its figures are 0: give the figures that are compared, such as ${measures.join(',')}`,
     );
-  return reconcile({ ...whose, first, last, used }, report);
+  const before = await damaged();
+  const reconciled = await reconcile({ ...whose, first, last, used }, report);
+  requireWhole([...before, ...(await damaged())], {
+    days: [{ first, last }],
+    tables: [...tablesOf(whose.catalog, whose.family), ...historyTables],
+  });
+  return reconciled;
 }

@@ -210,7 +210,13 @@ describe('the reporter', () => {
         mapping: { mapping: { name: 'm', content } },
       };
       const report = await readTheirFile(asReporter, reader, whose, asked);
-      const { gap, compared, untried } = await compareReport({ ...whose, reader }, report, {}, 'theirs');
+      const { gap, compared, untried } = await compareReport(
+        { ...whose, reader },
+        report,
+        {},
+        'theirs',
+        async () => [],
+      );
       expect([gap.net[compared.used.indexOf(true)], untried]).toEqual([993n, []]);
     } finally {
       reader.close();

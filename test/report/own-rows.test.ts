@@ -151,7 +151,13 @@ test.each(Object.keys(catalog.families))(
       const whose = { catalog, family, account, timezone: 'UTC', routing: undefined, namesFiles: false };
       const asked = { input: heldInput('theirs', ['csv'], Buffer.from(file)), mapping: {} };
       const report = await readTheirFile(db.store, each, whose, asked);
-      const reconciled = await compareReport({ ...whose, reader: each }, report, {}, 'theirs');
+      const reconciled = await compareReport(
+        { ...whose, reader: each },
+        report,
+        {},
+        'theirs',
+        async () => [],
+      );
       answers.push(await answerOf(reconciled, report, '0'));
       each.close();
     }

@@ -1,7 +1,6 @@
 import type { Handler } from 'hono';
 import { familyOf, rollupTable } from '../../../catalog/breakdowns.ts';
 import type { Store } from '../../../clickhouse/client.ts';
-import { historyTables, requireWhole, tablesOf } from '../../../clickhouse/consistency/damaged-parts.ts';
 import { lacksMemory } from '../../../clickhouse/retry.ts';
 import { MappingError } from '../../../ingest/event/mapping.ts';
 import { packingMark } from '../../../ingest/input/first-bytes.ts';
@@ -122,17 +121,13 @@ async function compared(
   signal: AbortSignal,
 ): Promise<string> {
   const { start_time: from, end_time: to, metrics: figures, tolerance } = asked;
-  const before = await damage.parts();
   const content = JSON.stringify(await mappingOf(whose, input, asked));
   const report = await readTheirFile(store, whose.reader, whose, {
     ...{ input, part: { from, to }, maxBytes: maxSideBytes, signal },
     mapping: { mapping: { name: thisRequest, content } },
   });
-  const reconciled = await compareReport(whose, report, { from, to, figures }, name);
-  requireWhole([...before, ...(await damage.parts())], {
-    days: [reconciled.compared],
-    tables: [...tablesOf(whose.catalog, whose.family), ...historyTables],
-  });
+  const part = { from, to, figures };
+  const reconciled = await compareReport(whose, report, part, name, () => damage.parts());
   const told = { ...report, rejects: report.rejects.map(withoutHints) };
   return answerOf(reconciled, told, tolerance, mostRows);
 }

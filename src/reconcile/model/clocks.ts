@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { zoneNames } from '../../report/time/zone-abbreviations.ts';
 
 /** A way to cut time into days: seconds to add to UTC, from instants on. */
 export interface Clock {
@@ -32,7 +33,7 @@ function offsetName(seconds: number): string {
 export async function clocksOf(first: string, last: string, own: string): Promise<Clock[]> {
   const start = Date.parse(first) - dayMs;
   const end = Date.parse(last) + 2 * dayMs;
-  const ownOffset = offsetAt(formatter(own), start);
+  const ownOffset = offsetsIn(own)(start);
   const fixed: Clock[] = [];
   for (let offset = -12 * 3600; offset <= 14 * 3600; offset += quarter)
     fixed.push({ name: offsetName(offset), switches: [], offsets: [offset] });
@@ -54,17 +55,17 @@ export async function clocksOf(first: string, last: string, own: string): Promis
 }
 
 function clockOf(zone: string, start: number, end: number): Clock {
-  const format = formatter(zone);
+  const offsetAt = offsetsIn(zone);
   const switches: number[] = [];
-  let before = offsetAt(format, start);
+  let before = offsetAt(start);
   const offsets = [before];
   for (let at = start; at < end; at += stepMs) {
     let [from, to] = [at, Math.min(at + stepMs, end)];
-    const after = offsetAt(format, to);
+    const after = offsetAt(to);
     if (after === before) continue;
     while (to - from > 60_000) {
       const middle = from + Math.floor((to - from) / 120_000) * 60_000;
-      if (offsetAt(format, middle) === before) from = middle;
+      if (offsetAt(middle) === before) from = middle;
       else to = middle;
     }
     switches.push(to / 1000);
@@ -74,12 +75,11 @@ function clockOf(zone: string, start: number, end: number): Clock {
   return { name: zone, switches, offsets };
 }
 
-const formatter = (timeZone: string) =>
-  new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' });
-
 /** Seconds; zones of old with odd seconds are those of the minute. */
-function offsetAt(format: Intl.DateTimeFormat, at: number): number {
-  const name = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? 'GMT';
-  const [, sign, hours = 0, minutes = 0] = /^GMT(?:([+-])(\d\d):(\d\d)(?::\d\d)?)?$/.exec(name) ?? [];
-  return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60);
+function offsetsIn(zone: string): (at: number) => number {
+  const nameAt = zoneNames(zone, 'en-US', 'longOffset');
+  return (at) => {
+    const [, sign, hours = 0, minutes = 0] = /^GMT([+-])(\d\d):(\d\d)/.exec(nameAt(at)) ?? [];
+    return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60);
+  };
 }

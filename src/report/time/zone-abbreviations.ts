@@ -85,7 +85,7 @@ export function zoneNames(
   timeZone: string,
   locale: string,
   timeZoneName: 'long' | 'longOffset' | 'short',
-): (time: Date) => string {
+): (time: Date | number) => string {
   const format = new Intl.DateTimeFormat(locale, { timeZone, timeZoneName });
   return (time) => format.formatToParts(time).find(({ type }) => type === 'timeZoneName')?.value ?? '';
 }
