@@ -19,22 +19,15 @@ export class EmbeddedUnavailable extends Error {
   override readonly name = 'EmbeddedUnavailable';
 }
 
-export interface EmbeddedOptions {
-  /** Whose reports the reporter may read, besides those of the databases that are there at the start. */
-  readonly database?: string;
-}
-
 /**
  * Joins the embedded ClickHouse of `dataDir`, or starts it. Any number of processes may do so at the same time and
  * share one engine. The lease keeps this process alive; it ends with `release()` or with the process, however that
  * ends.
+ * @param database whose reports the reporter may read, besides those of the databases that are there at the start
  * @throws {EmbeddedUnavailable} when the engine is needed and not installed; `dataDir` is then not made
  * @throws {Error} naming DATA_DIR or the log file when it cannot be written or ClickHouse does not start
  */
-export async function acquireEmbedded(
-  dataDir: string,
-  options: EmbeddedOptions = {},
-): Promise<EmbeddedLease> {
+export async function acquireEmbedded(dataDir: string, database = 'adtally'): Promise<EmbeddedLease> {
   // Whoever forgot CLICKHOUSE_URL finds no empty store afterwards. One that runs already needs no engine of ours.
   if (!existsSync(dataDir)) await requireLibrary();
   const home = prepareDataDir(dataDir);
@@ -58,7 +51,7 @@ export async function acquireEmbedded(
       own?.kill('SIGTERM');
       throw new Error(`the embedded ClickHouse did not start within 30 s; ${reasonIn(home)}`);
     }
-    own ??= await spawnSupervisor(home, options);
+    own ??= await spawnSupervisor(home, database);
     await delay(pollMs);
     if (isRunning(own)) continue;
     if (own.exitCode !== null && own.exitCode !== 0 && own.exitCode !== storeLockedExitCode) {
@@ -76,10 +69,7 @@ function reasonIn(home: string): string {
     : `see ${logFile(home)}`;
 }
 
-async function spawnSupervisor(
-  home: string,
-  { database = 'adtally' }: EmbeddedOptions,
-): Promise<ChildProcess> {
+async function spawnSupervisor(home: string, database: string): Promise<ChildProcess> {
   await requireLibrary();
   const log = openSync(logFile(home), 'a', 0o600);
   try {

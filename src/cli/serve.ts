@@ -86,7 +86,7 @@ async function runDemo(config: Config): Promise<void> {
 
 /** `clickhouse`: says how its owner reaches it; passwords stay in files that only the owner can read. */
 async function runEmbedded({ dataDir, clickhouse }: Config): Promise<void> {
-  const lease = await acquireEmbedded(dataDir, { database: clickhouse.database });
+  const lease = await acquireEmbedded(dataDir, clickhouse.database);
   try {
     say(`ClickHouse listens on ${lease.url}; Ctrl-C stops it. To look at it:\n`);
     print(`curl -K ${quotedForShell(curlFile(dataDir))} -d 'SHOW TABLES FROM ${clickhouse.database}'`);

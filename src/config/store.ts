@@ -23,7 +23,7 @@ export async function openStore(config: Config): Promise<OpenStore> {
     const address = { url, user, password, database };
     return { address, reporter: address, lost: new Promise(() => {}), close: async () => {} };
   }
-  const lease = await acquireEmbedded(config.dataDir, { database });
+  const lease = await acquireEmbedded(config.dataDir, database);
   return {
     address: { ...lease.address, database },
     reporter: { ...lease.reporter, database },

@@ -43,33 +43,6 @@ export function addMaintenanceCommands(program: Command): void {
     .command('check')
     .description('compare the tables with what this version wants')
     .action(() => withStore(runCheck));
-  addDayTwoCommands(program);
-  addCloseCommands(program);
-  const ofDays = (name: string, description: string) =>
-    program
-      .command(name)
-      .description(description)
-      .option('--from <day>', 'first day, yyyy-mm-dd', day)
-      .option('--to <day>', 'last day, yyyy-mm-dd', day)
-      .option('--json', 'print JSON');
-  ofDays('verify', 'compare the ledger, the raw events, every rollup and what was closed')
-    .option(
-      '--drop-damaged',
-      'also give up damaged parts of tables that nothing is compared with; enter or load their rows again first',
-    )
-    .action((flags: RangeFlags & VerifyFlags) => {
-      const days = rangeOf(flags);
-      return withStore((store) => runVerify(store, days, flags));
-    });
-  ofDays('rebuild', 'recompute rollups from the raw events, whole months at a time').action(
-    (flags: RangeFlags) => {
-      const days = rangeOf(flags);
-      return withStore((store) => runRebuild(store, days, flags.json ?? false));
-    },
-  );
-}
-
-function addDayTwoCommands(program: Command): void {
   program
     .command('status')
     .description('tell on one screen what is stored, loaded and open, and what to do next')
@@ -108,6 +81,29 @@ function addDayTwoCommands(program: Command): void {
     .action((flags: PruneFlags) =>
       withStore(async (store) => prune(store, flags, new Date(`${await storeTime(store)}Z`))),
     );
+  addCloseCommands(program);
+  const ofDays = (name: string, description: string) =>
+    program
+      .command(name)
+      .description(description)
+      .option('--from <day>', 'first day, yyyy-mm-dd', day)
+      .option('--to <day>', 'last day, yyyy-mm-dd', day)
+      .option('--json', 'print JSON');
+  ofDays('verify', 'compare the ledger, the raw events, every rollup and what was closed')
+    .option(
+      '--drop-damaged',
+      'also give up damaged parts of tables that nothing is compared with; enter or load their rows again first',
+    )
+    .action((flags: RangeFlags & VerifyFlags) => {
+      const days = rangeOf(flags);
+      return withStore((store) => runVerify(store, days, flags));
+    });
+  ofDays('rebuild', 'recompute rollups from the raw events, whole months at a time').action(
+    (flags: RangeFlags) => {
+      const days = rangeOf(flags);
+      return withStore((store) => runRebuild(store, days, flags.json ?? false));
+    },
+  );
 }
 
 async function runMigrate({ clickhouse, reportTimezone, dataDir }: Config): Promise<void> {
