@@ -1,4 +1,3 @@
-import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { familyOf } from '../../catalog/breakdowns.ts';
@@ -24,6 +23,7 @@ import { allShardsOf } from '../report/all-shards.ts';
 import { accountId, day, requireRange, share, usage } from './command/arguments.ts';
 import { counted, exitRejected, line, print, say, withStore } from './command/command.ts';
 import { addMappingOptions } from './command/mapping-options.ts';
+import { tableOf } from './command/table.ts';
 import { objectStores } from './ingest/object-stores.ts';
 
 interface ReconcileFlags extends MappingFlags {
@@ -147,18 +147,7 @@ async function tell(
     await pipeline(answer, process.stdout, { end: false });
   } else {
     const table = compileTable(reconciled, tolerance, mostShown);
-    const pretty = {
-      output_format_pretty_color: 0,
-      output_format_pretty_row_numbers: 0,
-      output_format_pretty_max_column_name_width_cut_to: 0,
-    };
-    const statement = {
-      ...table,
-      query: `${table.query}\nFORMAT PrettyCompactMonoBlock`,
-      settings: { ...table.settings, ...pretty },
-    };
-    const shown = (await text(await reader.stream(statement))).trimEnd();
-    if (shown !== '') for (const each of shown.split('\n')) write(line([each]));
+    for (const each of await tableOf(reader, table)) write(each);
   }
   if (!ndjson && listed > mostShown) write(`… and ${listed - mostShown} more rows, which --ndjson prints`);
   write(describeRows(reconciled, rows));

@@ -4,7 +4,7 @@ import { familyOf } from '../../../catalog/breakdowns.ts';
 import { catalog } from '../../../catalog/catalog.ts';
 import type { Store } from '../../../clickhouse/client.ts';
 import { historyTables, requireWholeStore } from '../../../clickhouse/consistency/damaged-parts.ts';
-import type { Reader } from '../../../clickhouse/reader.ts';
+import type { Reader, ReadStatement } from '../../../clickhouse/reader.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { type MappingFlags, readMapping } from '../../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../../ingest/mapping/validate-mapping.ts';
@@ -16,6 +16,7 @@ import { explainedRow, rowKeys } from '../../report/explain/explain-request.ts';
 import { accountId, day, requireRange, usage } from '../command/arguments.ts';
 import { line, print, say, withStore } from '../command/command.ts';
 import { addMappingOptions } from '../command/mapping-options.ts';
+import { tableOf } from '../command/table.ts';
 import { type ChunkPlace, describeLines, explainedLines } from './explained-lines.ts';
 
 interface ExplainFlags extends MappingFlags {
@@ -86,10 +87,9 @@ async function explainRow(
     await requireWholeStore(store, questioned);
     const answer = (await text(await reader.stream(explained))).trimEnd();
     await requireWholeStore(store, questioned);
-    const parts = partsOf(answer);
+    const { parts } = (JSON.parse(answer) as { result: { parts: readonly Part[] } }).result;
     if (parts.length === 0) say('no event of these days adds to such a row');
-    else if (!json)
-      for (const each of (await tableOf(reader, family, answer)).split('\n')) print(line([each]));
+    else if (!json) for (const each of await tableOf(reader, partsTable(family, answer))) print(each);
     const { format, movedTo, allFiles } = flags;
     const looked = { mapping, format, movedTo, maxBytes: allFiles ? Number.POSITIVE_INFINITY : 1 << 30 };
     const lines = await explainedLines(store, reader, asked, placesIn(parts), looked);
@@ -105,8 +105,8 @@ async function explainRow(
   }
 }
 
-/** The parts of an answer as a table for people. */
-async function tableOf(reader: Reader, family: string, answer: string): Promise<string> {
+/** The statement of the table that people see of the parts of an answer. */
+function partsTable(family: string, answer: string): ReadStatement {
   const figures = Object.entries(familyOf(catalog, family).measures).map(
     ([name, { type }]) => `${name} ${type === 'Money' ? 'Decimal(38, 6)' : 'UInt128'}`,
   );
@@ -121,15 +121,11 @@ async function tableOf(reader: Reader, family: string, answer: string): Promise<
     ...texts('loaded_at', 'confirmed_at'),
   ];
   const names = columns.map((column) => column.split(' ')[0]);
-  const table = await reader.stream({
+  return {
     query: `SELECT ${names.map((name) => `part.${name} AS ${name}`).join(', ')}
-      FROM (SELECT arrayJoin(result.parts) AS part FROM answer) FORMAT PrettyCompactMonoBlock`,
+      FROM (SELECT arrayJoin(result.parts) AS part FROM answer)`,
     params: {},
-    settings: {
-      output_format_pretty_max_value_width: 200,
-      output_format_pretty_color: 0,
-      output_format_pretty_row_numbers: 0,
-    },
+    settings: {},
     tables: {
       answer: {
         structure: `result Tuple(parts Array(Tuple(${columns.join(', ')})))`,
@@ -137,12 +133,7 @@ async function tableOf(reader: Reader, family: string, answer: string): Promise<
         bytes: [Buffer.from(answer)],
       },
     },
-  });
-  return (await text(table)).trimEnd();
-}
-
-function partsOf(answer: string): readonly Part[] {
-  return (JSON.parse(answer) as { result: { parts: readonly Part[] } }).result.parts;
+  };
 }
 
 /** Where the chunks of an answer are; of several parts of a chunk, which have other reasons, one. */
