@@ -27,11 +27,7 @@ export async function requireSoundMonth(
     throw error instanceof UnsettledChunk ? new LoadRefused(error.message, 'month') : error;
   });
   const ledger = await verifyLedger(store, { from, to });
-  const rollups = await verifyRollups(store, catalog, {
-    from,
-    to,
-    ...(account !== undefined && { account }),
-  });
+  const rollups = await verifyRollups(store, catalog, { from, to, account });
   const wrong = ledger.differences.length + rollups.differences.length;
   if (wrong === 0) return;
   throw new LoadRefused(

@@ -22,8 +22,8 @@ import type { AccountCache } from './access/account-cache.ts';
 import {
   authentication,
   basicAuthentication,
-  challenge,
   linkAuthentication,
+  notAuthorized,
 } from './access/authentication.ts';
 import type { Limiter } from './access/limiter.ts';
 import { rateLimit } from './access/rate-limit.ts';
@@ -48,7 +48,7 @@ import { type Caller, noteCaller } from './request/caller-address.ts';
 import type { HttpEnv } from './request/env.ts';
 import type { Refusal } from './request/login.ts';
 import { onPath, otherMethods } from './request/on-path.ts';
-import { Problem, problemResponse, problems, statusOf, storeUnavailable } from './request/problems.ts';
+import { Problem, problemResponse, statusOf, storeUnavailable } from './request/problems.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from './server/health.ts';
 import { callerLeft, observe } from './server/observe-requests.ts';
@@ -224,9 +224,8 @@ const refusals: Partial<Record<Refusal, string>> = {
 
 function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof InvalidRequest) {
-    return new Problem('invalid_request', error.message, error.field ? { field: error.field } : {});
-  }
+  if (error instanceof InvalidRequest)
+    return new Problem('invalid_request', error.message, { field: error.field });
   if (error instanceof MonthNotClosed)
     return new Problem('month_not_closed', error.message, { field: 'as_of' });
   const part = unreadablePart(error);
@@ -235,11 +234,7 @@ function asProblem(error: unknown, refused?: Refusal): Problem {
   if (error instanceof AsOfTooOld) return new Problem('as_of_too_old', error.message, { field: 'as_of' });
   // Only the bearer middleware throws these. Callers without a valid token are not told why; callers whose token opens
   // the other family, or whose session another account, are.
-  if (error instanceof HTTPException) {
-    const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
-    const detail = (refused && refusals[refused]) ?? problems.unauthorized.detail;
-    return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
-  }
+  if (error instanceof HTTPException) return notAuthorized(refused && refusals[refused], error);
   if (error instanceof Error && 'type' in error && error.type === 'TIMEOUT_EXCEEDED') {
     return new Problem('report_timeout');
   }

@@ -11,7 +11,7 @@ import { forSenders, withoutHints } from '../../ingest/input/option-hint.ts';
 import { isRefusal, LoadError, LoadRefused } from '../../ingest/ledger/load-error.ts';
 import type { Branding } from '../config/branding.ts';
 import { ConfigError } from '../config/config.ts';
-import { type Accounts, authentication, challenge } from '../http/access/authentication.ts';
+import { type Accounts, authentication, notAuthorized } from '../http/access/authentication.ts';
 import type { Limiter } from '../http/access/limiter.ts';
 import { docs } from '../http/docs/routes.ts';
 import { type Caller, noteCaller } from '../http/request/caller-address.ts';
@@ -159,17 +159,12 @@ function storeBusy(why?: string, seconds = 5): Problem {
 function asProblem(error: unknown, adviceFor: (message: string) => string): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException) {
-    const header = error.getResponse().headers.get('www-authenticate') ?? challenge;
     const detail =
       'a valid token is required: authorization: Bearer <TOKEN>. The operator makes one that sends events by adtally token create --for ingest, and one that runs operations by --for operator';
-    return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
+    return notAuthorized(detail, error);
   }
-  if (error instanceof InvalidRequest) {
-    return new Problem('invalid_request', error.message, { ...(error.field && { field: error.field }) });
-  }
-  if (error instanceof LoadRefused) {
+  if (error instanceof InvalidRequest || error instanceof LoadRefused)
     return new Problem('invalid_request', error.message, { field: error.field });
-  }
   if (error instanceof ConfigError) return new Problem('not_found', 'this service makes no links');
   if (error instanceof KeyReused) return new Problem('idempotency_key_reused', error.message);
   if (error instanceof LoadedOtherwise) return new Problem('loaded_otherwise', adviceFor(error.message));

@@ -5,6 +5,7 @@ import type { Links } from '../../accounts/links.ts';
 import { networkOf } from '../request/caller-address.ts';
 import type { HttpEnv } from '../request/env.ts';
 import type { Login, Refusal } from '../request/login.ts';
+import { Problem } from '../request/problems.ts';
 import type { AccountCache } from './account-cache.ts';
 import type { Limiter } from './limiter.ts';
 import { tooMany } from './rate-limit.ts';
@@ -90,6 +91,12 @@ export function authentication(
       throw asked && others.length > 0 ? unauthorized([asked.replace(/, Basic .*/, ''), ...others]) : error;
     }
   };
+}
+
+/** A login that is refused. @param thrown by the middleware of authentication, which says how to log in */
+export function notAuthorized(detail: string | undefined, thrown?: HTTPException): Problem {
+  const header = thrown?.getResponse().headers.get('www-authenticate') ?? challenge;
+  return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': header } });
 }
 
 function unauthorized(challenges: readonly string[]): HTTPException {

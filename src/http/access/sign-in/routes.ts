@@ -2,8 +2,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import { networkOf } from '../../request/caller-address.ts';
 import type { HttpEnv } from '../../request/env.ts';
-import { Problem } from '../../request/problems.ts';
-import { challenge } from '../authentication.ts';
+import { notAuthorized } from '../authentication.ts';
 import type { Limiter } from '../limiter.ts';
 import { tooMany } from '../rate-limit.ts';
 import { callbackPath, failureOf, type Provider, type SignInFailure } from './provider.ts';
@@ -78,18 +77,14 @@ export function signInRoutes({
       return c.json({ accounts: 'refused' in session ? [] : session.accounts.map(([account]) => account) });
     })
     .post('/auth/sign-out', async (c) => {
-      if (!isOfThisSite(c)) throw unauthorized('the page alone signs out');
+      if (!isOfThisSite(c)) throw notAuthorized('the page alone signs out');
       if (c.req.query('everywhere') !== undefined) {
         const session = await sessions.of(c);
-        if ('refused' in session) throw unauthorized('there is no session; sign in to sign out everywhere');
+        if ('refused' in session) throw notAuthorized('there is no session; sign in to sign out everywhere');
         await signOutEverywhere(session.sub);
         log.info({ request: c.get('requestId'), person: session.sub }, 'signed out everywhere');
       }
       sessions.end(c);
       return c.body(null, 204);
     });
-}
-
-function unauthorized(detail: string): Problem {
-  return new Problem('unauthorized', detail, { headers: { 'WWW-Authenticate': challenge } });
 }
