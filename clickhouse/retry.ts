@@ -115,3 +115,12 @@ export const isOfNode = (error: unknown): boolean =>
 /** Whether an error is one of a connection that was not made, or broke. */
 export const isOfConnection = (error: Error): boolean =>
   'code' in error && transientCodes.has(String(error.code));
+
+/** That the certificate of a server is not accepted, in words; undefined for other errors. Another attempt does not mend it. */
+export function certificateRefused(cause: Error, server: string): Error | undefined {
+  const code = 'code' in cause ? String(cause.code) : '';
+  if (!/^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_)|SELF_SIGNED/.test(code)) return undefined;
+  const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
+  const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
+  return new Error(`the certificate of ${server} is not accepted (${code})${advice}`, { cause });
+}

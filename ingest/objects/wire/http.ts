@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { endedBy } from '../../../clickhouse/ended-by.ts';
+import { certificateRefused } from '../../../clickhouse/retry.ts';
 
 /** Requests at a time; the others wait. */
 const connections = 64;
@@ -45,20 +46,15 @@ export function send(
   });
 }
 
-/** Codes of a certificate that is not accepted, and is not at the next attempt either. */
-const ofCertificate = /^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
-
 /** What an error of a request, or of reading its answer, is. */
 function failureOf(error: unknown, signal?: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason;
   if (!(error instanceof Error) || error instanceof ConnectionFailed) return error;
-  const code = 'code' in error ? String(error.code) : '';
-  if (ofCertificate.test(code)) {
-    const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
-    const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
-    return new Error(`the certificate of the storage is not accepted (${code})${advice}`, { cause: error });
-  }
-  return new ConnectionFailed(`the connection failed${code && ` (${code})`}`, { cause: error });
+  const code = 'code' in error ? ` (${error.code})` : '';
+  return (
+    certificateRefused(error, 'the storage') ??
+    new ConnectionFailed(`the connection failed${code}`, { cause: error })
+  );
 }
 
 /** What an answer has, as it comes. @throws {ConnectionFailed}, or the reason of the signal */

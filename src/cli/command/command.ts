@@ -7,7 +7,14 @@ import { missingShards } from '../../../clickhouse/cluster/on-nodes.ts';
 import { requireMigrated, requireTimezone } from '../../../clickhouse/migrate/migrate.ts';
 import { dictionariesCanRead, migrateEmbedded } from '../../../clickhouse/migrate/migrate-embedded.ts';
 import { readMigrations } from '../../../clickhouse/migrate/migration-files.ts';
-import { isOfConnection, isOfNode, isTransient, retrying, titleOfPage } from '../../../clickhouse/retry.ts';
+import {
+  certificateRefused,
+  isOfConnection,
+  isOfNode,
+  isTransient,
+  retrying,
+  titleOfPage,
+} from '../../../clickhouse/retry.ts';
 import { earlyTimerMs } from '../../../clickhouse/timings.ts';
 import { LoadError } from '../../../ingest/ledger/load-error.ts';
 import { type Config, loadConfig } from '../../config/config.ts';
@@ -122,7 +129,6 @@ export const lackOf = (missing: readonly string[]): string =>
 
 /** Codes of connections whose other side does not speak TLS, or not in a way that Node.js knows. */
 const noTls = /^(?:EPROTO$|ERR_SSL_)/;
-const ofCertificate = /^(?:ERR_TLS_|CERT_|UNABLE_TO_)|SELF_SIGNED/;
 
 /** A failure of a connection to ClickHouse without a word of its own, with one that names ClickHouse; another as it is. */
 export function ofServer(url: string, cause: unknown): unknown {
@@ -134,11 +140,8 @@ export function ofServer(url: string, cause: unknown): unknown {
   const [reason = code] = cause.message.split('\n', 1);
   if (noTls.test(code))
     return new Error(`${server} does not speak TLS (${code}): write http:// if it has none`, { cause });
-  if (ofCertificate.test(code)) {
-    const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
-    const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
-    return new Error(`the certificate of ${server} is not accepted (${reason})${advice}`, { cause });
-  }
+  const refused = certificateRefused(cause, server);
+  if (refused) return refused;
   const title = titleOfPage(cause);
   if (title !== undefined) {
     return new Error(`what answers at ${origin} is no ClickHouse, or stands in front of it: ${title}`, {
