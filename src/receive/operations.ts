@@ -1,36 +1,27 @@
-import type { KeyObject } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
-import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { Hono, type Context as HttpContext, type MiddlewareHandler } from 'hono';
 import * as z from 'zod';
-import type { Store } from '../../clickhouse/client.ts';
 import { formats } from '../../ingest/formats/formats.ts';
 import { heldInput } from '../../ingest/input/held-input.ts';
-import type { Links } from '../accounts/links.ts';
 import { requireJson } from '../http/report/request-body.ts';
 import type { Room } from '../http/request/body-room.ts';
 import type { HttpEnv } from '../http/request/env.ts';
 import { onPath } from '../http/request/on-path.ts';
 import { formatOfBody } from '../http/request/sent-file.ts';
-import { type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
+import { type Context, type FileOperation, type Operation, perform, Rows } from '../operations/operation.ts';
 import { operations } from '../operations/operations.ts';
 import { fieldOf, fromWords } from '../operations/values.ts';
 import { judged, parsedJson, textOf } from '../report/invalid-request.ts';
 import { readBody } from './body.ts';
 
-export interface OperationDeps {
-  readonly store: Store;
-  readonly links: Links;
-  readonly answerTrustMs: number;
-  /** Signs what is closed. */
-  readonly signingKey?: KeyObject | undefined;
+export interface OperationDeps
+  extends Pick<Context, 'store' | 'links' | 'answerTrustMs' | 'signingKey' | 'signal'> {
   readonly room: Room;
   /** Lets operators pass. */
   readonly authenticated: MiddlewareHandler<HttpEnv>;
   /** @throws {Problem} when nothing can be done now */
   readonly requireReady: () => Promise<void>;
-  /** Ends what waits. */
-  readonly signal: AbortSignal;
   /** Keeps the store open until it has ended, also when its caller has left. */
   readonly watch: <T>(work: Promise<T>) => Promise<T>;
 }
@@ -55,7 +46,7 @@ export function operationRoutes(deps: OperationDeps): Hono<HttpEnv> {
 }
 
 async function answer(
-  c: Context<HttpEnv>,
+  c: HttpContext<HttpEnv>,
   operation: Operation | FileOperation,
   { store, links, answerTrustMs, signingKey, room, requireReady, signal, watch }: OperationDeps,
 ): Promise<Response> {
@@ -85,7 +76,7 @@ async function answer(
 
 /** Of lists all values; a parameter that comes twice is no text. */
 export function parametersOf(
-  c: Context<HttpEnv>,
+  c: HttpContext<HttpEnv>,
   { input }: Pick<Operation, 'input'>,
 ): Record<string, unknown> {
   return Object.fromEntries(

@@ -1,11 +1,10 @@
 import { familyOf } from '../../catalog/breakdowns.ts';
 import { monthName } from '../../clickhouse/months.ts';
-import { onBoth, type State } from './causes/cause.ts';
+import { type Found, onBoth, type State } from './causes/cause.ts';
 import { doubledDays, missingDays } from './causes/days.ts';
 import { corrections, lateConversions, loadOfMissingRows, singleLoads } from './causes/loads.ts';
 import { otherNames } from './causes/names.ts';
 import { laterLoadsElsewhere, timeZone } from './causes/time-zone.ts';
-import type { About, CauseName } from './model/about.ts';
 import { type Clock, clocksOf } from './model/clocks.ts';
 import { oursBy, plainModel, theirsBy } from './model/model.ts';
 import { enough, evidence, roundedBy, roundingScore, type Scale } from './model/score.ts';
@@ -30,11 +29,7 @@ export interface Gap {
 }
 
 /** How much of the gap an explanation explains. */
-export interface Explained extends Gap {
-  readonly cause: CauseName;
-  readonly what: string;
-  readonly about: About;
-}
+export type Explained = Gap & Omit<Found, 'model'>;
 
 export interface Reconciled {
   readonly compared: Compared;

@@ -13,12 +13,7 @@ export interface RowColumn {
     | { readonly kind: 'load'; readonly column: (typeof loadColumns)[number] }
     | { readonly kind: 'dimension'; readonly dimension: Dimension; readonly column: DimensionColumn }
     | { readonly kind: 'measure' }
-    | {
-        readonly kind: 'ratio';
-        readonly numerator: string;
-        readonly denominator: string;
-        readonly times: number;
-      }
+    | ({ readonly kind: 'ratio' } & Omit<Family['ratios'][string], 'type'>)
     /** What is left of the one when the other is taken away. */
     | { readonly kind: 'change'; readonly now: RowColumn; readonly before: RowColumn };
 }
