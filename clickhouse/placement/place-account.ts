@@ -17,13 +17,11 @@ export interface Placement {
   readonly shards: readonly number[];
 }
 
-/** Throws where a load may run by now, of which a part would go to one shard and its repetition to another. */
-export type StillAlone = () => void;
-
 /**
  * Sends future events of an account to these shards, split by campaign or ad unit if there are several. Events that
  * are already loaded stay where they are; reports of the account then read all shards, as they do for an account on
  * several shards. Safe to repeat. The caller makes sure that no load runs at the same time.
+ * @param requireAlone throws where a load may run by now, of which a part would go to one shard and its repetition to another
  * @returns whether reports of the account read all shards
  * @throws when there is no such shard, or when a chunk is unsettled: sent again, it would go elsewhere
  */
@@ -31,7 +29,7 @@ export async function placeAccount(
   store: Store,
   catalog: Catalog,
   { account, shards }: Placement,
-  requireAlone?: StillAlone,
+  requireAlone?: () => void,
 ): Promise<boolean> {
   const layout = await requireCluster(store);
   const maxShard = shardCount(layout.nodes);
@@ -61,12 +59,13 @@ export async function placeAccount(
  * Spreads new accounts over every shard of a cluster that has grown; accounts with rows stay where they are. If
  * interrupted, it has to be repeated before the next load; `checkSchema` reports that. The caller makes sure that no
  * load runs at the same time.
+ * @param requireAlone as `placeAccount` has it
  * @returns the number of shards accounts were hashed over before and are now, and how many accounts were pinned
  */
 export async function growCluster(
   store: Store,
   catalog: Catalog,
-  requireAlone?: StillAlone,
+  requireAlone?: () => void,
 ): Promise<{ from: number; to: number; accounts: number }> {
   const layout = await requireCluster(store);
   const { sharding } = layout;

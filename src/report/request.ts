@@ -31,41 +31,30 @@ export function requestSchema(catalog: Catalog, breakdown: Breakdown) {
       'A range of days, and what else is asked for. Unknown fields are ignored; one that is nearly the name of an optional field is refused. A field that is `null` is not given.',
     )
     .refine(inOrder, { ...inverted, abort: true })
-    .superRefine(
-      ({ order_by = [], compare_to, changed_since, time_grain, as_of, ...range }, { addIssue }) => {
-        if (changed_since !== undefined && as_of !== undefined) {
-          addIssue({
-            code: 'custom',
-            path: ['as_of'],
-            message: 'does not go with changed_since: days of then stay',
-          });
-        }
-        if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day'))) {
-          const message =
-            'goes neither with compare_to nor with weeks and months: days that did not change would be missing';
-          addIssue({ code: 'custom', path: ['changed_since'], message });
-        }
-        const n = order_by.findIndex(({ field }) => comparison.includes(field));
-        if (n >= 0 && compare_to === undefined) {
-          addIssue({ code: 'custom', path: ['order_by', n, 'field'], message: 'needs compare_to' });
-        }
-        if (compare_to === undefined) return;
-        const compared = comparedRange(rangeOf(range), compare_to);
-        if (!compared) {
-          addIssue({ code: 'custom', path: ['compare_to'], message: 'would begin before the year 0' });
-        } else if (breakdown.day && !isStorable(rangeOf(range))) {
-          const message = `by date needs a range from ${everyDay.first} to ${everyDay.last}`;
-          addIssue({ code: 'custom', path: ['compare_to'], message });
-        } else if (
-          breakdown.day &&
-          typeof compare_to === 'object' &&
-          daysIn(compared) !== daysIn(rangeOf(range))
-        ) {
-          const message = `must have ${daysIn(rangeOf(range))} days like the range: this breakdown compares day by day`;
-          addIssue({ code: 'custom', path: ['compare_to'], message });
-        }
-      },
-    );
+    .superRefine(({ order_by = [], compare_to, changed_since, time_grain, as_of, ...days }, { addIssue }) => {
+      const refuse = (message: string, ...path: (string | number)[]) =>
+        addIssue({ code: 'custom', path, message });
+      if (changed_since !== undefined && as_of !== undefined)
+        refuse('does not go with changed_since: days of then stay', 'as_of');
+      if (changed_since !== undefined && (compare_to || (time_grain && time_grain !== 'day')))
+        refuse(
+          'goes neither with compare_to nor with weeks and months: days that did not change would be missing',
+          'changed_since',
+        );
+      const n = order_by.findIndex(({ field }) => comparison.includes(field));
+      if (n >= 0 && compare_to === undefined) refuse('needs compare_to', 'order_by', n, 'field');
+      if (compare_to === undefined) return;
+      const range = rangeOf(days);
+      const compared = comparedRange(range, compare_to);
+      if (!compared) refuse('would begin before the year 0', 'compare_to');
+      else if (breakdown.day && !isStorable(range))
+        refuse(`by date needs a range from ${everyDay.first} to ${everyDay.last}`, 'compare_to');
+      else if (breakdown.day && typeof compare_to === 'object' && daysIn(compared) !== daysIn(range))
+        refuse(
+          `must have ${daysIn(range)} days like the range: this breakdown compares day by day`,
+          'compare_to',
+        );
+    });
 }
 
 export type RequestSchema = ReturnType<typeof requestSchema>;
