@@ -157,13 +157,7 @@ export function unreadablePart(error: unknown): (DamagedPart & { readonly path: 
 }
 
 /** What a person should do about it. */
-export const adviceOnUnreadable = ({
-  table,
-  path,
-}: {
-  readonly table: string;
-  readonly path: string;
-}): string =>
+export const adviceOnUnreadable = ({ table, path }: NonNullable<ReturnType<typeof unreadablePart>>): string =>
   `${path} of ${table} cannot be read, and reports that need it are refused. Have ClickHouse set it aside: stop ClickHouse, empty ${path}checksums.txt, start it, and run adtally verify, which tells how to mend it then`;
 
 /** In words. */

@@ -54,10 +54,7 @@ export async function foldEvents(
         }
         rows = await countRows(shard.store, staging);
       };
-      await replaceMonths(shard, 'events', months, staging, {
-        fill: fillAll,
-        ...(beforeExchange && { beforeExchange }),
-      });
+      await replaceMonths(shard, 'events', months, staging, { fill: fillAll, beforeExchange });
       return rows;
     });
   } finally {

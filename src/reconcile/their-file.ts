@@ -88,7 +88,7 @@ export async function readTheirFile(
   const valid = await validateMapping(store, spec, signal);
   const report = await readTheirs(reader, catalog, family, {
     input,
-    ...(format && { format }),
+    format,
     reading: mappedReading(input.name, valid, warn),
     judge: {
       reportTimezone: timezone,
@@ -99,7 +99,7 @@ export async function readTheirFile(
       requireEventId: false,
     },
     days: { first: part.from ?? everyDay.first, last: part.to ?? everyDay.last },
-    ...(maxBytes !== undefined && { maxBytes }),
+    maxBytes,
   });
   if (report.first === '')
     throw new NothingToCompare(
