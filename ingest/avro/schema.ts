@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { SchemaColumn, TypedColumn } from '../event/typed-columns.ts';
+import { mostBytes, type SchemaColumn, type TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
 
 /** Of Avro's specification, what decides how a column is read. */
@@ -108,9 +108,6 @@ function readingOf(given: AvroType, named: Named, space: string): Omit<SchemaCol
 }
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
-
-/** Of a decimal that ClickHouse reads. */
-const mostBytes = (digits: number): number => (digits > 38 ? 32 : digits > 18 ? 16 : digits > 9 ? 8 : 4);
 
 function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, 'name'> {
   const read = (as: string, kind?: TypedColumn['kind']) => ({ read: { type: as, kind }, called: name });

@@ -26,6 +26,10 @@ export interface SchemaColumn {
   readonly called: string;
 }
 
+/** Of a decimal that ClickHouse reads. */
+export const mostBytes = (digits: number): number =>
+  digits > 38 ? 32 : digits > 18 ? 16 : digits > 9 ? 8 : 4;
+
 /** How the columns of a schema that a mapping names are read. */
 function readColumns(file: string, schema: readonly SchemaColumn[], mapping: Mapping): TypedColumn[] {
   const columns = mapping.columns.flatMap((name) => {

@@ -1,5 +1,5 @@
 import { type FileMetaData, parquetSchema, type SchemaElement, type SchemaTree } from 'hyparquet';
-import type { SchemaColumn, TypedColumn } from '../event/typed-columns.ts';
+import { mostBytes, type SchemaColumn, type TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
 
 /**
@@ -24,6 +24,11 @@ function columnsWithin({ element, children, path }: SchemaTree, isRequired: bool
     if (!annotation) return children.flatMap((child) => columnsWithin(child, alwaysThere));
     return [{ name, read: undefined, called: `a ${annotation.toLowerCase()}` }];
   }
+  const { precision = 0, type_length = 0 } = element;
+  const bytes = element.type === 'INT64' ? 8 : type_length;
+  // ClickHouse before 26.7.3.8 writes its values beyond the memory that it takes for them.
+  if (annotation === 'DECIMAL' && bytes > mostBytes(precision))
+    return [{ name, read: undefined, called: `a decimal of ${precision} digits in ${bytes} bytes` }];
   const { type, ...rest } = typeOf(element);
   return [{ name, read: { type: alwaysThere ? type : `Nullable(${type})`, ...rest }, called: element.type }];
 }

@@ -273,6 +273,19 @@ test('an amount beyond the precision that its file names is rejected', async () 
   expect(await stored(own.account)).toMatchObject([{ spend: '1.5' }]);
 });
 
+test('amounts in more bytes than their digits need are refused: ClickHouse would read halves of them as amounts', async () => {
+  const path = join(own.home, 'e.parquet');
+  const rows = "SELECT DATE '2026-09-01' AS event_time, CAST(number + 0.25 AS DECIMAL(18, 6)) AS spend";
+  await copied(path, `${rows} FROM range(1000) AS t(number)`, 'COMPRESSION uncompressed');
+  // The precision in the footer, beside the scale.
+  const narrowed = readFileSync(path, 'latin1').replaceAll('\x15\x0c\x15\x24', '\x15\x0c\x15\x12');
+  writeFileSync(path, narrowed, 'latin1');
+  const { code, stderr } = await loader.ingest(...one(), path);
+  expect(code).toBe(1);
+  expect(stderr).toContain('column spend is a decimal of 9 digits in 8 bytes; write');
+  expect(await stored(own.account)).toEqual([]);
+});
+
 test('columns are read whatever they are called, also as a statement calls its own', async () => {
   const names = ['p_1', 'p_0', 'p__0', 'at_line', 'unknown', 'texts_valid', 'record', 't_device'];
   const path = join(own.home, 'names.parquet');
