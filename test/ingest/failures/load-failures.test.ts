@@ -58,6 +58,16 @@ test.each([
     'is a damaged Avro file: the records of a block cannot be decoded: EOF reached',
   ],
   [
+    'a decimal of Avro that is padded',
+    'Code: 321. DB::Exception: Cannot parse type Decimal(10, 2), got 11: While executing AvroRowInputFormat. (VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE)',
+    'its records cannot be read: Cannot parse type Decimal(10, 2), got 11; write the file anew',
+  ],
+  [
+    'an enum of Avro',
+    'Avro enum index 3 is out of range: (at row 1)\n: While executing AvroRowInputFormat. ',
+    'its records cannot be read: Avro enum index 3 is out of range; write the file anew',
+  ],
+  [
     'Parquet',
     'Code: 117. DB::Exception: Unexpected end: read stage: MainData: column: spend: While executing ParquetV3BlockInputFormat',
     'column spend cannot be read: Unexpected end; write the file anew',
