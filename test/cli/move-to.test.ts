@@ -3,7 +3,7 @@ import { link, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { defaultMapping } from '../../ingest/event/mapping.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadAll } from '../../src/cli/ingest/load-all.ts';
@@ -78,6 +78,7 @@ class ChangingFile extends LocalFile {
 }
 
 test('a file that takes the place of another one while that is loaded stays, and is loaded next time', async () => {
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { inbox, done } = await folders();
   const [path, next] = [join(inbox, 'a.ndjson'), join(home, 'next')];
   await writeFile(path, some('a', 'b'));
@@ -86,10 +87,19 @@ test('a file that takes the place of another one while that is loaded stays, and
   const { signal } = new AbortController();
   const loads = { store: db.store, flags, mapping: defaultMapping, size: {}, signal };
   await loadAll(loads, [new ChangingFile(path, () => renameSync(next, path))]);
+  await writeFile(next, some('d'));
+  // A follower goes on by itself.
+  const following = { onLoaded: async () => {} };
+  await loadAll(loads, [new ChangingFile(path, () => renameSync(next, path))], following);
+  expect(said.mock.calls.join('').match(/stays: .*/g)).toEqual([
+    'stays: run the same command again',
+    'stays: it is read again',
+  ]);
+  said.mockRestore();
   expect(await readdir(done)).toEqual([]);
   expect((await run(['ingest', 'events', inbox, '--move-to', done])).code).toBe(0);
   expect(await readdir(done)).toEqual(['a.ndjson']);
-  expect(await counted()).toBe(3);
+  expect(await counted()).toBe(4);
 });
 
 // On most Linux machines one of them is in memory.

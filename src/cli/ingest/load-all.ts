@@ -93,9 +93,8 @@ export async function loadAll(
       onLoaded: async (input, result) => {
         if (isWithout(result)) without.push({ file: input.name, places: result.places });
         if (moveTo !== undefined && !(await moveInto(moveTo, input, versions.get(input)))) {
-          progress.say(
-            `${input.name} was changed after the command began, so it stays: run the same command again`,
-          );
+          const next = callbacks.onLoaded ? 'it is read again' : 'run the same command again';
+          progress.say(`${input.name} was changed while it was loaded, so it stays: ${next}`);
         }
         // A follower looks no more at what it has noted.
         await callbacks.onLoaded?.(input, result);
