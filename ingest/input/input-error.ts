@@ -9,6 +9,10 @@ export function hasOtherBytes(file: string): boolean {
   return file.includes('\ufffd');
 }
 
+/** Whether nothing is there: no file of that name, or a link that leads nowhere. */
+export const isOfNothing = ({ code }: NodeJS.ErrnoException): boolean =>
+  code === 'ENOENT' || code === 'ELOOP';
+
 /** What went wrong with a file, as an error that names it. Anything that is not an Error is returned as it is. */
 export function fileError(file: string, cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause;
@@ -30,6 +34,8 @@ function describeFileError(file: string, { code, message }: NodeJS.ErrnoExceptio
   switch (code) {
     case 'ENOENT':
       return hasOtherBytes(file) ? 'its name is not UTF-8; rename it' : 'there is no such file';
+    case 'ELOOP':
+      return 'it is a link that leads to itself';
     case 'EACCES':
       return 'no permission to read it';
     case 'EISDIR':

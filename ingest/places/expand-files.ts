@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, isAbsolute, join, resolve } from 'node:path';
 import { glob, isDynamicPattern } from 'tinyglobby';
 import type { Input } from '../input/input.ts';
-import { fileError, InputError, naming } from '../input/input-error.ts';
+import { fileError, InputError, isOfNothing, naming } from '../input/input-error.ts';
 import { LocalFile } from '../input/local-file.ts';
 import { standardInput } from '../input/standard-input.ts';
 import { objectAddress } from '../objects/address.ts';
@@ -87,7 +87,7 @@ async function isFolder(folder: string, entry: Dirent, { mayBeEmpty }: ExpandOpt
   if (!entry.isSymbolicLink()) return entry.isDirectory();
   const path = join(folder, entry.name);
   const found = await stat(path).catch((cause: NodeJS.ErrnoException) => {
-    if (mayBeEmpty && cause.code === 'ENOENT') return undefined;
+    if (mayBeEmpty && isOfNothing(cause)) return undefined;
     throw fileError(path, cause);
   });
   return found?.isDirectory() ?? false;

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Store, storeTime } from '../../../clickhouse/client.ts';
 import { retrying } from '../../../clickhouse/retry.ts';
 import type { Input } from '../../../ingest/input/input.ts';
-import { fileError, hasOtherBytes } from '../../../ingest/input/input-error.ts';
+import { fileError, hasOtherBytes, isOfNothing } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import {
   type FoundFile,
@@ -150,8 +150,8 @@ function lookAt(
   } catch (cause) {
     const error = fileError(input.name, cause);
     if (!(error instanceof Error)) throw error;
-    const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT' && !hasOtherBytes(input.name);
-    if (!isGone) onFailed(error, input.name);
+    if (hasOtherBytes(input.name) || !isOfNothing(cause as NodeJS.ErrnoException))
+      onFailed(error, input.name);
     return [];
   }
 }

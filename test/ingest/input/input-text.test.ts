@@ -135,6 +135,10 @@ describe('the files of an argument', () => {
     expect((await expandFiles([home], stores)).map(({ name }) => name)).toEqual(paths);
     const again = await expandFiles([`${home}/part-*.csv`, home, ...paths], stores);
     expect(again.map(({ name }) => name)).toEqual(paths);
+    await symlink('loop.csv', join(home, 'inner', 'loop.csv'));
+    await expect(expandFiles([join(home, 'inner')], stores)).rejects.toThrow(
+      `${join(home, 'inner', 'loop.csv')}: it is a link that leads to itself`,
+    );
     await symlink(join(home, 'missing'), join(home, 'broken.csv'));
     await expect(expandFiles([home], stores)).rejects.toThrow(
       `${join(home, 'broken.csv')}: there is no such file`,

@@ -230,10 +230,11 @@ test('files of a folder are followed when nobody writes to them any more', async
   expect(await loader.counted()).toBe(7);
 });
 
-test('a place that fails keeps no other out, and neither does a link to nothing, nor a file whose name is not UTF-8', async () => {
+test('a place that fails keeps no other out, and neither does a link to nothing or to itself, nor a file whose name is not UTF-8', async () => {
   const inbox = join(home, 'inbox');
   await mkdir(inbox);
   await symlink(join(home, 'nothing'), join(inbox, '0.ndjson'));
+  await symlink('loop.ndjson', join(inbox, 'loop.ndjson'));
   await writeFile(Buffer.from(`${inbox}/f\xfcr.ndjson`, 'latin1'), lines(30, 1));
   await put('1.ndjson', lines(0, 2));
   const running = following(s3(), inbox);
