@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { everyCopyOf, insertTargetOnAllNodes, nodeTables } from '../../clickhouse/cluster/on-nodes.ts';
 import { isTransient } from '../../clickhouse/retry.ts';
-import { digestOf, isKnownToken, type Versioned, versionAfter } from './versions.ts';
+import { digestOf, knownTokens, type Versioned, versionAfter } from './versions.ts';
 
 /** What a token is for, and how its text begins: it is refused elsewhere before anything is looked up. */
 const prefixes = { report: 'adt_', ingest: 'adi_', operator: 'ado_' } as const;
@@ -97,9 +97,9 @@ export async function listTokens(
   return tokensWhere(store, ['true', ...conditions].join(' AND '), given);
 }
 
-/** What services know of them, see {@link isKnownToken}; with `since`, those of that version or a later one. */
+/** What services know of them, see {@link knownTokens}; with `since`, those of that version or a later one. */
 export function listKnownTokens(store: Store, since = '1970-01-01 00:00:00'): Promise<StoredToken[]> {
-  return tokensWhere(store, `${isKnownToken} AND t.version >= toDateTime64({since:String}, 6, 'UTC')`, {
+  return tokensWhere(store, `${knownTokens} AND t.version >= toDateTime64({since:String}, 6, 'UTC')`, {
     since,
   });
 }

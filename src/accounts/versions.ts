@@ -20,16 +20,16 @@ export function versionAfter(latest: string): string {
 export type TableState = string;
 
 /**
- * Whether services keep a token in memory: until it has ended for a week, so that logs say why it is refused. There may be one
- * for each visit of years. The days of UTC, because whoever follows reads all again when any is let go.
+ * Which tokens services keep in memory: a token until it has ended for a week, so that logs say why it is refused. There may be
+ * one for each visit of years. Tokens are let go at midnight of UTC alone, because services then read all others again.
  */
-export const isKnownToken = ['t.revoked_at', 't.expires_at']
+export const knownTokens = ['t.revoked_at', 't.expires_at']
   .map((ended) => `ifNull(${ended} >= toStartOfDay(now('UTC')) - INTERVAL 7 DAY, true)`)
   .join(' AND ');
 
 /** The keys of these tables, and which rows services keep in memory. */
 const kept = {
-  tokens: ['id', isKnownToken],
+  tokens: ['id', knownTokens],
   account_limits: ['account_id', 'true'],
   account_currencies: ['account_id', 'true'],
   sign_outs: ['person', 'true'],

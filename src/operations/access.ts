@@ -94,7 +94,16 @@ export const tokens: Operation<typeof ofAccount, z.infer<typeof stored>[]> = {
   changes: 'nothing',
   async run({ store }, { account: only }) {
     const found = await listTokens(store, only === undefined ? {} : { account: only });
-    return found.map(({ hash: _, version: __, digest: ___, ...told }) => told);
+    return found.map(({ id, account, label, created, expires, revoked, family, purpose }) => ({
+      id,
+      account,
+      label,
+      created,
+      expires,
+      revoked,
+      family,
+      purpose,
+    }));
   },
 };
 

@@ -97,11 +97,7 @@ export function scheduleOf(
   { wait, every, period = usualPeriod[every], to, body: said, ...given }: z.output<typeof newSchedule>,
   of: Pick<Schedule, 'account' | 'madeBy'>,
 ): Omit<Schedule, 'token'> {
-  // JSON has no infinite numbers, as which 1e400 is read: it would become null, and a limit none.
-  const written = JSON.stringify(said, (_, value) =>
-    [Infinity, -Infinity].includes(value) ? String(value) : value,
-  );
-  const body = Object(withoutNulls(written));
+  const body = Object(withoutNulls(JSON.stringify(said, noneInfinite)));
   judgeBody(given.report, body, period);
   const since = new Date();
   const id = `${since.toISOString().slice(0, 19).replace(/\D/g, '')}${randomBytes(3).toString('hex')}`;
@@ -118,6 +114,13 @@ export function scheduleOf(
     state: 'active',
     since,
   };
+}
+
+/** As which 1e400 is read. JSON writes null for it, and a limit would be none. */
+function noneInfinite(_field: string, value: unknown): unknown {
+  if (value === Infinity || value === -Infinity)
+    throw new InvalidRequest('body', 'must not have a number as large as 1e400');
+  return value;
 }
 
 /** Characters, as an address has them: a link to the file may have 8,000. */

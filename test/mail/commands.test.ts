@@ -53,7 +53,11 @@ test.each([
   ],
   [
     ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"limit":1e400}'],
-    /--body is no body of this report: limit must be a whole number/,
+    /--body must not have a number as large as 1e400/,
+  ],
+  [
+    ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"filters":{"device":[1e400]}}'],
+    /--body must not have a number as large as 1e400/,
   ],
   [
     ['campaigns', 'anna@example.com', '--every', 'day', '--body', '{"start_time":"2026-01-01"}'],

@@ -36,7 +36,7 @@ export class AccountCache {
   readonly #now: () => number;
   readonly #copy: Refreshed<void>;
   readonly #tokens = new KnownRows<StoredToken>(({ hash }) => hash);
-  /** By id, also of tokens that were let go since all were read. */
+  /** By id. */
   readonly #hashes = new Map<string, string>();
   readonly #limits = new KnownRows<OwnSetting<number>>(({ account }) => account);
   readonly #currencies = new KnownRows<OwnSetting<string>>(({ account }) => account);

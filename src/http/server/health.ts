@@ -58,8 +58,14 @@ export class Readiness {
    * too busy to run its checks, and a caller is not to be sent away for that.
    */
   async latest(): Promise<Finding> {
-    if (!this.#finding.isCurrent) await Promise.race([this.#finding.refresh(), delay(lateMs)]);
+    if (!this.#finding.isCurrent) await Promise.race([this.#lookAgain(), delay(lateMs)]);
     return this.finding;
+  }
+
+  /** A check that began before this process was too busy counts from its begin. */
+  async #lookAgain(): Promise<void> {
+    await this.#finding.settled();
+    await this.#finding.refresh();
   }
 }
 
@@ -89,7 +95,7 @@ const unreadiness = {
   unreachable: undefined,
 } as const;
 
-/** The paths for the operator, answered from memory: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
+/** The paths for the operator: `/readyz`, whether ClickHouse is reachable and migrated, and `/metrics`. */
 export function operator({ readiness, metrics }: OperatorDeps): Hono<HttpEnv> {
   const app = new Hono<HttpEnv>();
   onPath(app, '/readyz', { allow: 'GET, HEAD' }, async (c) => {
