@@ -32,7 +32,7 @@ const datedTables = ['events', 'incoming_staging'];
 /**
  * Compares the live schema with the catalog and the settings and returns one sentence per difference; an empty list
  * means they agree. Covers what reports and loads rely on: rollups and their views, event columns and types, the time
- * zone of days, name dictionaries, and that every other table, view and column is there. In a cluster it checks every node,
+ * zone of days, name dictionaries, that every other table, view and column is there, and that tables remember inserts. In a cluster it checks every node,
  * and also its settings and the sharding keys of its Distributed tables; each sentence then begins with the host.
  */
 export async function checkSchema(store: Store, catalog: Catalog): Promise<string[]> {
@@ -146,7 +146,7 @@ async function localDifferences(
 
 /**
  * Adds what this version has of tables, views and columns and the databases lack, where it is not told yet, and what would
- * let a table forget chunks.
+ * let a table forget inserts.
  * @param spread tables that each of the databases has; of others one has them
  */
 async function withMissing(
@@ -161,7 +161,7 @@ async function withMissing(
       spread.includes(name) ? databases.every(has) : databases.some(has);
     if (!have(({ tables }) => tables.has(name))) return [`${name}: the ${kind.toLowerCase()} is missing`];
     const engines = databases.map(({ tables }) => tables.get(name)?.engine_full).join();
-    // Without this setting a chunk that is sent twice is counted twice.
+    // Without this setting what is sent twice counts twice, and a mail goes out twice.
     const setting = `${/Replicated\w*MergeTree/.test(engines) ? '' : 'non_'}replicated_deduplication_window`;
     const [, window] = / non_replicated_deduplication_window = (\d+)/.exec(statement) ?? [];
     const found = new RegExp(` ${setting} = (\\d+)`).exec(engines)?.[1] ?? '0';

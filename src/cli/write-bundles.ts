@@ -13,7 +13,7 @@ import { buildBundle, bundleFile } from '../http/page/bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Packages that most commands do without, or that find files beside them, stay where npm installs them. */
+/** Stay where npm installs them: packages that find files beside them, and those that few installations or commands use. */
 const external = [
   '@modelcontextprotocol/server',
   '@opentelemetry/core',

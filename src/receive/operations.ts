@@ -16,7 +16,8 @@ import { judged, parsedJson, textOf } from '../report/invalid-request.ts';
 import { readBody } from './body.ts';
 
 export interface OperationDeps
-  extends Pick<Context, 'store' | 'links' | 'answerTrustMs' | 'signingKey' | 'signal'> {
+  extends Pick<Context, 'store' | 'links' | 'answerTrustMs' | 'signingKey'>,
+    Required<Pick<Context, 'signal'>> {
   readonly room: Room;
   /** Lets operators pass. */
   readonly authenticated: MiddlewareHandler<HttpEnv>;

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { endpoints, familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
@@ -166,3 +166,32 @@ test.each(Object.keys(catalog.families))(
     expect(forgotten).toBeGreaterThan(5);
   },
 );
+
+test.each([
+  ['before a comparison', '202603', 0, true],
+  ['while it was made', '202603', 1, true],
+  ['of another month', '202604', 0, false],
+])('a part that was damaged %s', async (_, partition, seenAt, refuses) => {
+  const reader = new Reader(db.address, 60_000);
+  onTestFinished(() => reader.close());
+  const whose = {
+    catalog,
+    family: 'campaigns',
+    account,
+    timezone: 'UTC',
+    routing: undefined,
+    namesFiles: false,
+  };
+  const asked = {
+    input: heldInput('theirs', ['csv'], Buffer.from('event_time,campaign_id,impressions\n2026-03-02,a,1\n')),
+    mapping: {},
+  };
+  const report = await readTheirFile(db.store, reader, whose, asked);
+  const part = { table: 'campaigns_device_creative_date', partition, part: 'all_1_1_0' };
+  let looks = 0;
+  const compared = compareReport({ ...whose, reader }, report, {}, 'theirs', async () =>
+    looks++ === seenAt ? [part] : [],
+  );
+  await (refuses ? expect(compared).rejects.toThrow(/damaged/) : compared);
+  expect(looks).toBe(2);
+});

@@ -49,7 +49,7 @@ export async function readData(store: Store, now: Date, alerts: AlertLimits) {
   return {
     timezone,
     today,
-    // Raw ones; the others are sums that pruned months were folded into.
+    // Raw ones: `folded_rows` are sums that pruned months were folded into.
     events: rows - events.folded_rows,
     ...more,
     size: await selectOne<StoreSize>(store, storeSize),

@@ -180,7 +180,7 @@ test('a store whose certificate nobody vouches for is not asked again', async ()
   const { port } = server.address() as AddressInfo;
   const own = new ObjectStores({ env: storage.keys, endpoint: `https://localhost:${port}` });
   await expect(expandFiles([address('a.ndjson')], own)).rejects.toThrow(
-    `${address('a.ndjson')}: the certificate of the storage is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT): NODE_EXTRA_CA_CERTS names the authority that vouches for it`,
+    `${address('a.ndjson')}: the certificate of the storage is not accepted (self-signed certificate): NODE_EXTRA_CA_CERTS names the authority that vouches for it`,
   );
   expect(asked).toBe(1);
 });
