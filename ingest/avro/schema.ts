@@ -128,14 +128,17 @@ function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, '
     case 'double':
       return read('Float64');
     case 'bytes':
-    case 'fixed':
+    case 'fixed': {
       if (logicalType !== 'decimal') return read('String');
       if (precision > 76) return unreadable('a decimal of over 76 digits');
       if (![precision, scale].every(Number.isInteger) || precision < 1 || scale < 0 || scale > precision) {
         return unreadable(`a decimal of precision ${precision} and scale ${scale}`);
       }
-      if (size > mostBytes(precision)) return unreadable(`a decimal of ${precision} digits in ${size} bytes`);
+      const fitting = mostBytes(precision);
+      if (size > fitting)
+        return unreadable(`a decimal of ${precision} digits in ${size} bytes instead of ${fitting}`);
       return read(`Decimal(${precision}, ${scale})`);
+    }
     case 'string':
     case 'enum':
       return read('String');

@@ -75,7 +75,7 @@ export function unreadable(error: unknown): string | undefined {
   if (avro) return `is a damaged Avro file: the records of a block cannot be decoded: ${avro}`;
   const [, record] =
     /^(?:Code: .*?Exception: )?(.*?)(?:: \(at row \d+\)\n)?: While executing Avro/.exec(message) ?? [];
-  if (record) return `its records cannot be read: ${record}; write the file anew`;
+  if (record) return `its records cannot be read: ${record}`;
   const [, reason, column] =
     /^(?:Code: .*?Exception: )?(.*?): read stage: \w+: column: (.*?): While executing Parquet/.exec(
       message,

@@ -24,11 +24,14 @@ function columnsWithin({ element, children, path }: SchemaTree, isRequired: bool
     if (!annotation) return children.flatMap((child) => columnsWithin(child, alwaysThere));
     return [{ name, read: undefined, called: `a ${annotation.toLowerCase()}` }];
   }
-  const { precision = 0, type_length = 0 } = element;
-  const bytes = element.type === 'INT64' ? 8 : type_length;
-  // ClickHouse before 26.7.3.8 writes its values beyond the memory that it takes for them.
-  if (annotation === 'DECIMAL' && bytes > mostBytes(precision))
-    return [{ name, read: undefined, called: `a decimal of ${precision} digits in ${bytes} bytes` }];
+  const { precision = 0 } = element.logical_type?.type === 'DECIMAL' ? element.logical_type : element;
+  const bytes = element.type === 'INT64' ? 8 : (element.type_length ?? 0);
+  const fitting = mostBytes(precision);
+  // ClickHouse without its pull request 113046 (26.7.3.8) writes the values beyond the memory that it takes for them.
+  if (annotation === 'DECIMAL' && bytes > fitting) {
+    const called = `a decimal of ${precision} digits in ${bytes} bytes instead of ${fitting}`;
+    return [{ name, read: undefined, called }];
+  }
   const { type, ...rest } = typeOf(element);
   return [{ name, read: { type: alwaysThere ? type : `Nullable(${type})`, ...rest }, called: element.type }];
 }

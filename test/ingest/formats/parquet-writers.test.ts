@@ -2,9 +2,11 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import * as arrow from 'apache-arrow';
+import type { FileMetaData } from 'hyparquet';
 import { Compression, Table as WasmTable, WriterPropertiesBuilder, writeParquet } from 'parquet-wasm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { parquetColumns } from '../../../ingest/parquet/columns.ts';
 import { useLoader } from '../../support/loader.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -282,8 +284,19 @@ test('amounts in more bytes than their digits need are refused: ClickHouse would
   writeFileSync(path, narrowed, 'latin1');
   const { code, stderr } = await loader.ingest(...one(), path);
   expect(code).toBe(1);
-  expect(stderr).toContain('column spend is a decimal of 9 digits in 8 bytes; write');
+  expect(stderr).toContain('column spend is a decimal of 9 digits in 8 bytes instead of 4; write');
   expect(await stored(own.account)).toEqual([]);
+});
+
+test.each([
+  [18, 9, false],
+  [9, 18, true],
+  [undefined, 18, true],
+])('the digits of an amount are those of its logical type: %s and %s', (precision, logical, isRead) => {
+  const logical_type = { type: 'DECIMAL' as const, precision: logical, scale: 6 };
+  const spend = { name: 'spend', type: 'INT64', repetition_type: 'REQUIRED', precision, logical_type };
+  const metadata = { schema: [{ name: 'root', num_children: 1 }, spend] } as unknown as FileMetaData;
+  expect(parquetColumns('e.parquet', metadata).map(({ read }) => read !== undefined)).toEqual([isRead]);
 });
 
 test('columns are read whatever they are called, also as a statement calls its own', async () => {
