@@ -11,6 +11,7 @@ import { RequestReader } from '../../src/report/request.ts';
 import type { Asked } from '../support/asked-oracle.ts';
 import { everyCombination } from '../support/combinations.ts';
 import { paths } from '../support/oracle.ts';
+import { readable } from '../support/readable.ts';
 
 const account = `o'hare "\`\\ {account:String}`;
 const march = { start_time: '2026-03-01', end_time: '2026-03-31' };
@@ -230,9 +231,4 @@ function statementsOf(path: string): ReadStatement[] {
       return [compileReport(plan, envelope), compileSummary(plan), compileUnconfirmedDates(plan)];
     });
   });
-}
-
-function readable({ query, params, settings }: ReadStatement): string {
-  const list = (values: object) => Object.entries(values).map(([name, value]) => `--   ${name} = ${value}`);
-  return [`${query};`, '-- parameters', ...list(params), '-- settings', ...list(settings)].join('\n');
 }
