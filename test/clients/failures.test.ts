@@ -144,12 +144,14 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     const passed = { ...times, 'retry-after': 'Sun, 01 Mar 2026 11:59:59 GMT' };
     const unclear = { ...times, 'retry-after': 'tomorrow' };
     const well = ends(does === 'asks' ? row : JSON.stringify(received));
-    server.answers(...[times, passed, unclear].map((headers) => refusesWith(503, '', headers)), well);
-    const { error, pauses } = await client({ does, tries: 4 });
-    expect([error, pauses.length]).toEqual(['none', 3]);
+    const refused = [times, passed, unclear].map((headers) => refusesWith(503, '', headers));
+    server.answers(...refused, refuses(429, 'rate_limited', { 'retry-after': '1' }), well);
+    const { error, pauses } = await client({ does, tries: 5 });
+    expect([error, pauses.length]).toEqual(['none', 4]);
     expect(pauses[0]).toBeGreaterThan(0.99);
     expect(pauses[1]).toBeGreaterThan(0.7);
     expect(pauses[2]).toBeGreaterThan(1.1);
+    expect(pauses[3]).toSatisfy((seconds: number) => seconds > 0.99 && seconds < 1.5);
   });
 
   test.each(does)('%s nothing of what is no URL, and says so at once', async (does) => {
@@ -177,6 +179,9 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
     server.answers(cutProblem(503), ...passing, well);
     expect(await client({ does, tries: 5 })).toMatchObject({ error: 'none' });
     expect(server.requests).toBe(5);
+    server.answers((response) => void response.destroy(), refusesWith(503, '', { 'retry-after': '0' }));
+    expect(await client({ does, tries: 3 })).toMatchObject({ error: 'AdtallyError', status: 503 });
+    expect(server.requests).toBe(3);
   });
 
   test.each(does)('%s once, and says the status, where a refusal is unreadable', async (does) => {
@@ -186,6 +191,9 @@ describe.each(['typescript', 'python'] as const)('%s', (name) => {
       expect(await client({ does })).toMatchObject(refused);
       expect(server.requests).toBe(1);
     }
+    server.answers(refuses(400, 'invalid_request'));
+    expect(await client({ does })).toMatchObject({ status: 400, code: 'invalid_request', pauses: [] });
+    expect(server.requests).toBe(1);
   });
 
   test('sends once where what answers is not adtally', async () => {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { begins, breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { begins, breaksOff, ends, useBrokenServer } from '../support/broken-server.ts';
 import { close } from '../support/closes.ts';
 import { event, load } from '../support/events.ts';
 import { checkout } from '../support/process.ts';
@@ -28,7 +28,7 @@ const run = promisify(execFile);
 /** Runs lines of Python with a `client`, and what they print as JSON with `show`. */
 async function python(url: string, token: string, ...lines: readonly string[]): Promise<unknown[]> {
   const program = [
-    'import json, sys, threading, time',
+    'import json, sys, time',
     'from adtally import Adtally, AdtallyError, IncompleteAnswer',
     'def show(value): print(json.dumps(value, default=lambda of: of.__name__ if isinstance(of, type) else str(of)))',
     'def client(**options): return Adtally(sys.argv[1], sys.argv[2], **options)',
@@ -202,26 +202,6 @@ describe('an answer that is not whole', () => {
     );
     expect(shown).toEqual(['incomplete', 'incomplete']);
   });
-});
-
-test('what passes is tried again, when the service says; what is wrong is not', async () => {
-  server.answers(
-    refuses(429, 'rate_limited', { 'retry-after': '1' }),
-    (response) => response.destroy(),
-    ends(row),
-  );
-  const [rows, seconds] = await python(
-    server.url,
-    'adt_x',
-    'began = time.monotonic()',
-    `show(rows_of(client().rows('campaigns', ${march})))`,
-    'show(time.monotonic() - began)',
-  );
-  expect(rows).toEqual([1, null, null]);
-  expect(seconds).toBeGreaterThan(1.4);
-  server.answers(refuses(400, 'invalid_request'));
-  const [refused] = await python(server.url, 'adt_x', `show(rows_of(client().rows('campaigns', ${march})))`);
-  expect([refused, server.requests]).toEqual([[0, 'AdtallyError', 'refused: invalid_request'], 1]);
 });
 
 test('a service that stops is not waited for, and a loop that is left ends its report', async () => {

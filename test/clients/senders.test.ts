@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { AdtallyError, Sender } from '../../clients/typescript/src/index.ts';
-import { breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
+import { ends, useBrokenServer } from '../support/broken-server.ts';
 import { event } from '../support/events.ts';
 import { checkout } from '../support/process.ts';
 import { useReceiver } from '../support/receiver.ts';
@@ -113,19 +113,6 @@ test.each(Object.entries(clients))('%s tells how many records have to come in on
     committed: 4,
     records: 20,
   });
-});
-
-test.each(Object.entries(clients))('%s sends a body again when its answer is lost', async (_name, send) => {
-  server.answers(
-    refuses(503, 'store_busy', { 'retry-after': '0' }),
-    breaksOff('{"load"'),
-    ends(JSON.stringify(received)),
-  );
-  expect(await send({ url: server.url, token: 'adi_x', events: [event()] })).toMatchObject(received);
-  expect(server.requests).toBe(3);
-  server.answers(refuses(400, 'events_unreadable'));
-  expect(await send({ url: server.url, token: 'adi_x', events: [event()] })).toMatchObject({ status: 400 });
-  expect(server.requests).toBe(1);
 });
 
 test('typescript sends nothing of a text, nor of what is no object', async () => {

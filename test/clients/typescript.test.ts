@@ -1,6 +1,6 @@
 import { tableFromIPC } from 'apache-arrow';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { Adtally, AdtallyError, IncompleteAnswer, TimeoutError } from '../../clients/typescript/src/index.ts';
+import { Adtally, IncompleteAnswer, TimeoutError } from '../../clients/typescript/src/index.ts';
 import { reportTypes, writtenTypes } from '../../clients/typescript/write-reports.ts';
 import { begins, breaksOff, ends, refuses, useBrokenServer } from '../support/broken-server.ts';
 import { close } from '../support/closes.ts';
@@ -126,30 +126,6 @@ describe('an answer that is not whole', () => {
     server.answers(ends('{"result":{"rows":[{"campaign":"a"}'));
     await expect(broken().report('campaigns', march)).rejects.toThrow(IncompleteAnswer);
     await expect(broken().arrow('campaigns', march)).rejects.toThrow(IncompleteAnswer);
-  });
-});
-
-describe('what passes', () => {
-  test('is tried again, when the service says', async () => {
-    server.answers(refuses(429, 'rate_limited', { 'retry-after': '1' }), ends(row));
-    const startedAt = performance.now();
-    expect(await rowsOf(broken())).toEqual({ rows: [{ campaign: 'a', spent: 1 }], error: undefined });
-    expect(performance.now() - startedAt).toBeGreaterThan(990);
-  });
-
-  test('is tried again after a connection that broke before the answer, and given up in the end', async () => {
-    server.answers((response) => response.destroy(), ends(row));
-    expect((await rowsOf(broken())).rows).toHaveLength(1);
-    server.answers(refuses(503, 'not_ready', { 'retry-after': '0' }));
-    const { error } = await rowsOf(broken({ tries: 3 }));
-    expect(error).toBeInstanceOf(AdtallyError);
-    expect(server.requests).toBe(3);
-  });
-
-  test('is not what is wrong with a request', async () => {
-    server.answers(refuses(400, 'invalid_request'));
-    expect((await rowsOf(broken())).error).toMatchObject({ code: 'invalid_request' });
-    expect(server.requests).toBe(1);
   });
 });
 
