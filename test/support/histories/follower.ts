@@ -20,25 +20,31 @@ export class Follower {
   readonly wrong: string[] = [];
   /** How often `changed_until` was earlier than before: a load goes on that was not heard of for a minute. */
   wentBack = 0;
+  /** The finest report of a family, in whose rows every change shows. */
+  readonly path: string;
   readonly #ground: ReaderGround;
-  readonly #path: string;
+  readonly #changes: string;
   readonly #days = new Map<string, readonly Row[]>();
   #until = '1970-01-01T00:00:00Z';
 
   constructor(ground: ReaderGround, account: string, family: 'campaigns' | 'ad_units') {
     this.#ground = ground;
     this.account = account;
-    this.#path = `/v1/${family}`;
+    this.#changes = `/v1/${family}/changes`;
+    const finest = family === 'campaigns' ? 'device_creative_date' : 'device_site_date';
+    this.path = `/v1/${family}/breakdowns/${finest}`;
   }
 
   /** Fetches what changed; whether it got all of it. */
   async look(): Promise<boolean> {
-    const answer = await this.#ask('/changes', { changed_since: this.#until });
+    const since = this.#until;
+    const answer = await this.#ask(this.#changes, { changed_since: since });
     if (answer === undefined) return false;
     const { changed_until: until, days } = answer as Changed;
-    if (until < this.#until) this.wentBack++;
+    if (until < since) this.wentBack++;
     for (const { day } of days) {
-      const report = await this.#ask('/breakdowns/date', { start_time: day, end_time: day });
+      const asked = { start_time: day, end_time: day, changed_since: since };
+      const report = await this.#ask(this.path, asked);
       if (report === undefined) return false;
       this.#days.set(day, (report as Recount).rows);
     }
@@ -57,7 +63,7 @@ export class Follower {
       const lacking = wanted.filter((line) => !found.includes(line));
       const older = found.filter((line) => !wanted.includes(line));
       this.wrong.push(
-        `${this.account}, ${this.#path}/changes, until ${this.#until}: not told of ${lacking.slice(0, 3)}; kept ${older.slice(0, 3)}`,
+        `${this.account}, ${this.#changes}, until ${this.#until}: not told of ${lacking.slice(0, 3)}; kept ${older.slice(0, 3)}`,
       );
       return;
     }
@@ -65,7 +71,7 @@ export class Follower {
 
   async #ask(path: string, body: object): Promise<object | undefined> {
     const { session, token } = this.#ground;
-    const text = await post(session.url, this.#path + path, token(this.account), body);
+    const text = await post(session.url, path, token(this.account), body);
     return text === undefined ? undefined : (parse(text) as { result: object }).result;
   }
 }

@@ -155,9 +155,8 @@ class Round {
     const [mended] = await this.#session.select<{ loads: number }>(query, { mend: mendOf('%') });
     this.told.push(`${mended?.loads} loads mended something until now`);
     for (const [n, follower] of followers.entries()) {
-      const path = `/v1/${n ? 'ad_units' : 'campaigns'}/breakdowns/date`;
       const books = accounts[n] as Books;
-      await follower.requireAll(books.recount(path, books.lastUnits).rows);
+      await follower.requireAll(books.recount(follower.path, books.lastUnits).rows);
       this.wrong.push(...follower.wrong);
       if (follower.wentBack > 0) this.told.push(`changed_until went back ${follower.wentBack} times`);
     }
