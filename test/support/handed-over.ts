@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { type EventLine, event } from './events.ts';
-import { type TestLoader, useLoader } from './loader.ts';
-import type { Ended, Input } from './process.ts';
+import { useLoader } from './loader.ts';
+import type { Input } from './process.ts';
 import type { TestStore } from './store.ts';
 
 export const csvColumns = [
@@ -20,7 +20,7 @@ export function csv(lines: readonly EventLine[], end = '\n'): string {
 }
 
 /** Events of an account that the store counts, in the raw table and in its reports alike. */
-export async function countedInReports(db: TestStore, account: string): Promise<number> {
+async function countedInReports(db: TestStore, account: string): Promise<number> {
   const [row] = await select<{ raw: number; reported: number }>(
     db.store,
     `SELECT (SELECT toUInt32(count()) FROM events WHERE advertiser_id = {account:String}) AS raw,
@@ -31,25 +31,14 @@ export async function countedInReports(db: TestStore, account: string): Promise<
   return row?.raw ?? 0;
 }
 
-export interface HandedOver extends Pick<TestLoader, 'file'> {
-  readonly account: string;
-  readonly home: string;
-  ingest(args: readonly string[], input?: Input): Promise<Ended>;
-  /** Loads events, which must succeed without a rejected row. */
-  loaded(args: readonly string[], input?: Input): Promise<{ rows: number; repeated_rows: number }>;
-  counted(): Promise<number>;
-  /** So many events of the account of the test. */
-  events(count: number, fields?: Partial<EventLine>): EventLine[];
-}
-
 /** Events handed to `adtally ingest` in some way, of an account of each test's own. */
-export function useHandedOver(db: TestStore): HandedOver {
+export function useHandedOver(db: TestStore) {
   let account = '';
   let home = '';
   const { file, run } = useLoader(db, (own) => {
     ({ account, home } = own);
   });
-  const ingest: HandedOver['ingest'] = (args, input) => run(['ingest', ...args], input);
+  const ingest = (args: readonly string[], input?: Input) => run(['ingest', ...args], input);
   return {
     get account() {
       return account;
@@ -59,13 +48,18 @@ export function useHandedOver(db: TestStore): HandedOver {
     },
     file,
     ingest,
-    loaded: async (args, input) => {
+    /** Loads events, which must succeed without a rejected row. */
+    loaded: async (
+      args: readonly string[],
+      input?: Input,
+    ): Promise<{ rows: number; repeated_rows: number }> => {
       const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
       expect(code, stderr).toBe(0);
       return JSON.parse(stdout);
     },
     counted: () => countedInReports(db, account),
-    events: (count, fields = {}) =>
+    /** So many events of the account of the test. */
+    events: (count: number, fields: Partial<EventLine> = {}) =>
       Array.from({ length: count }, () => event({ advertiser_id: account, ...fields })),
   };
 }
