@@ -3,13 +3,13 @@ import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { checkSchema } from '../../clickhouse/consistency/check-schema.ts';
-import { migrate } from '../../clickhouse/migrate/migrate.ts';
+import { createMigrated } from '../support/store.ts';
 
 let store: Store;
 
 beforeEach(async () => {
   const address = { ...inject('clickhouse'), database: `test_${randomBytes(6).toString('hex')}` };
-  await migrate(address);
+  await createMigrated(address);
   store = connect(address);
 });
 

@@ -15,8 +15,8 @@ import { compareReport, readTheirFile } from '../../src/reconcile/their-file.ts'
 import { compileExplanation } from '../../src/report/explain/compile-explanation.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { embedded } from '../support/compiled.ts';
-import { isAlive, parentOf } from '../support/embedded-processes.ts';
 import { event, load } from '../support/events.ts';
+import { isAlive, parentOf } from '../support/process.ts';
 import {
   answerTo,
   ask,

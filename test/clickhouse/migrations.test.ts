@@ -157,7 +157,7 @@ async function timezone(): Promise<string | undefined> {
 }
 
 it('the settings of a node that is added tell how many shards its cluster had first', async () => {
-  await migrate(address);
+  await createMigrated(address);
   await command('DROP TABLE settings SYNC');
   const settings = { timezone: 'UTC', cluster: 'ads', shards: 4, firstShards: 3 };
   await writeSettings(store, settings);

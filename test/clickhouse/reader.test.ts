@@ -53,33 +53,26 @@ test('a parameter arrives as it is, whatever its text', async () => {
   expect(rows).toEqual([{ value }]);
 });
 
-test('parameters that are too long for the address of a load balancer arrive, too', async () => {
-  let longest = 0;
-  const url = await proxy((_, nth, data) => {
-    if (nth === 1) longest = data.indexOf('\r\n\r\n');
-    return true;
-  });
-  const values = Array.from({ length: 2_000 }, (_, n) => `é \t\n\r\n\0\\ & %3D "it's" ${n}`);
-  const rows = await reader(url).rows({
-    ...statement('SELECT arrayJoin({values:Array(String)}) AS value, {one:String} AS one'),
-    params: { values, one: '--' },
-  });
-  expect(rows).toEqual(values.map((value) => ({ value, one: '--' })));
-  expect(longest).toBeGreaterThan(0);
-  expect(longest).toBeLessThan(1_000);
-});
-
-test('what is short as a text and long in an address arrives by the way of long ones', async () => {
-  let longest = 0;
-  const url = await proxy((_, nth, data) => {
-    if (nth === 1) longest = data.indexOf('\r\n\r\n');
-    return true;
-  });
-  const value = '広'.repeat(900);
-  expect(await reader(url).rows(statement('SELECT {value:String} AS value', { value }))).toEqual([{ value }]);
-  expect(longest).toBeGreaterThan(0);
-  expect(longest).toBeLessThan(1_000);
-});
+test.each([
+  ['many', Array.from({ length: 2_000 }, (_, n) => `é \t\n\r\n\0\\ & %3D "it's" ${n}`), '--'],
+  ['short as a text and long in an address', ['x'], '広'.repeat(900)],
+])(
+  'parameters that are too long for the address of a load balancer arrive, too: %s',
+  async (_, values, one) => {
+    let longest = 0;
+    const url = await proxy((_, nth, data) => {
+      if (nth === 1) longest = data.indexOf('\r\n\r\n');
+      return true;
+    });
+    const rows = await reader(url).rows({
+      ...statement('SELECT arrayJoin({values:Array(String)}) AS value, {one:String} AS one'),
+      params: { values, one },
+    });
+    expect(rows).toEqual(values.map((value) => ({ value, one })));
+    expect(longest).toBeGreaterThan(0);
+    expect(longest).toBeLessThan(1_000);
+  },
+);
 
 test.each(['identity', 'gzip', 'br', 'zstd'])('a refusal in %s is read', async (coding) => {
   const asked = reader().stream(

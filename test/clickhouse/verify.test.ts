@@ -147,17 +147,6 @@ test('a chunk that may be sent again has to be finished before a rebuild, of any
   await expect(rebuildRollups(testStore.store, catalog, april)).resolves.toEqual({ months: 0, rollups: 8 });
 });
 
-test('a rebuild of one month leaves the others as they are', async () => {
-  await loadTwoMonths();
-  await run('TRUNCATE TABLE campaigns_date');
-  await rebuildRollups(testStore.store, catalog, { from: '2026-03-01', to: '2026-03-01' });
-  const found = await rows('SELECT DISTINCT toYYYYMM(day) AS month FROM ad_units_date ORDER BY month');
-  expect(found.length).toBe(2);
-  expect(await rows('SELECT DISTINCT toYYYYMM(day) AS month FROM campaigns_date')).toEqual([
-    { month: 202603 },
-  ]);
-});
-
 async function loadTwoMonths(): Promise<void> {
   await load(testStore.store, [
     event({ spend: '0.000001' }),

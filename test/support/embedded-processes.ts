@@ -7,14 +7,8 @@ import { text } from 'node:stream/consumers';
 import type { Server } from '../../clickhouse/client.ts';
 import { startOf } from './compiled.ts';
 
-/** The engine that serves DATA_DIR, as its owner finds it. */
-export interface EngineOfFile {
-  readonly pid: number;
-  readonly address: Server;
-}
-
-/** Undefined while none serves it. */
-export function engineIn(dataDir: string): EngineOfFile | undefined {
+/** The engine that serves DATA_DIR, as its owner finds it; undefined while none does. */
+export function engineIn(dataDir: string): { pid: number; address: Server } | undefined {
   const file = join(dataDir, 'clickhouse.json');
   if (!existsSync(file)) return undefined;
   const { url, pid, passwords } = JSON.parse(readFileSync(file, 'utf8'));
@@ -49,17 +43,4 @@ export async function leaseOf(holder: ChildProcessWithoutNullStreams): Promise<H
     return { ...(JSON.parse(line) as Omit<Holder, 'process' | 'leave'>), process: holder, leave };
   }
   throw new Error(`the holder got no lease: ${await text(holder.stderr)}`);
-}
-
-/** A process that ended and was not collected by its parent yet is not alive. */
-export function isAlive(pid: number): boolean {
-  return existsSync(`/proc/${pid}`) && statusOf(pid, 'State') !== 'Z';
-}
-
-export function parentOf(pid: number): number {
-  return Number(statusOf(pid, 'PPid'));
-}
-
-function statusOf(pid: number, field: 'State' | 'PPid'): string | undefined {
-  return new RegExp(`^${field}:\\s+(\\w+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
 }

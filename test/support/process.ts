@@ -127,6 +127,8 @@ export function isAlive(pid: number): boolean {
   return /^State:\s+[^ZX]/m.test(processStatus(pid));
 }
 
+export const parentOf = (pid: number): number => Number(/^PPid:\s+(\d+)/m.exec(processStatus(pid))?.[1]);
+
 /** The largest resident memory of a process up to now, in MB. */
 export const peakMemoryMb = (pid: number): number => statusMb(pid, 'VmHWM');
 

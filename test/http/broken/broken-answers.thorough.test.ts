@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAlive, listening, openReport, startProcess } from '../../support/process.ts';
@@ -24,6 +24,8 @@ test('a service whose ClickHouse cannot be kept running ends, so that it is rest
   const { code, stderr } = await serve.ended;
   expect(code).toBe(1);
   expect(stderr).toMatch(/the embedded ClickHouse has ended/);
+  expect(engine()).toBeUndefined();
+  expect(readFileSync(join(env.DATA_DIR ?? '', 'clickhouse.log'), 'utf8')).toContain('gave up');
 });
 
 test('a caller that stops reading is cut off after the time limit of a report', async () => {

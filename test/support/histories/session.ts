@@ -6,10 +6,10 @@ import { type Address, connect, type Store, select } from '../../../clickhouse/c
 import { retrying } from '../../../clickhouse/retry.ts';
 import { cliFor } from '../chunk-options.ts';
 import { startOf } from '../compiled.ts';
-import { engineIn, parentOf } from '../embedded-processes.ts';
+import { engineIn } from '../embedded-processes.ts';
 import { isCrash, type KillableStore, refuseCrash, startKillable } from '../killable-store.ts';
 import { Disk } from '../power/disk.ts';
-import { type Command, type Ended, environmentOf, listening, startProcess } from '../process.ts';
+import { type Command, type Ended, environmentOf, listening, parentOf, startProcess } from '../process.ts';
 import { FaultyProxy } from './proxy.ts';
 
 /** The default, and what all processes of a session are given. */
