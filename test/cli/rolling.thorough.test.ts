@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { freePorts } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
-import { type Command, environmentOf, listening, startProcess, useCommands } from '../support/process.ts';
-import { nginxConfig, proxyOfCluster } from '../support/shipped-proxies.ts';
+import { type Command, environmentOf, listening, useCommands } from '../support/process.ts';
+import { proxyOfCluster, startNginx } from '../support/shipped-proxies.ts';
 import { useStore } from '../support/store.ts';
 
 /** Two services behind nginx, as docker-compose.cluster.yml has them, each replaced while callers ask for reports. */
@@ -33,19 +33,8 @@ test('no report fails while one service after the other is replaced', async () =
     return command;
   };
   const services = [await serve(one), await serve(two)];
-  writeFileSync(join(folder, 'nginx.conf'), nginxConfig(folder, proxyOfCluster([one, two], listen)));
-  nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr']);
   const url = `http://127.0.0.1:${listen}`;
-  await expect
-    .poll(
-      () =>
-        fetch(`${url}/healthz`).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      { timeout: 20_000 },
-    )
-    .toBe(200);
+  nginx = await startNginx(folder, proxyOfCluster([one, two], listen), `${url}/healthz`);
 
   const ends = new Map<string, number>();
   let asking = true;

@@ -1,41 +1,32 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { event } from '../support/events.ts';
-import { environmentOf, listening, startProcess, useCommands } from '../support/process.ts';
+import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { bodyOf, sendTo } from '../support/receiver.ts';
+import { startNginx } from '../support/shipped-proxies.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-push-nginx-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** nginx, which repeats what the first service does not answer in time, or at all, to the second. */
 async function nginxBefore(first: string, second: string) {
   const port = await freePort();
-  mkdirSync(join(folder, 'temporary'));
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const configuration = [
-    ...(process.getuid?.() === 0 ? ['user root;'] : []),
-    `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}`,
-    `http { access_log off; ${temporary.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}`,
-    `upstream receive { server ${new URL(first).host} max_fails=0; server ${new URL(second).host} backup max_fails=0; }`,
-    `server { listen 127.0.0.1:${port}; client_max_body_size 64m; location / { proxy_pass http://receive;`,
-    'proxy_http_version 1.1; proxy_read_timeout 3s; proxy_next_upstream error timeout non_idempotent; } } }',
-  ];
-  writeFileSync(join(folder, 'nginx.conf'), configuration.join('\n'));
-  const nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]);
+  const upstream = `upstream receive { server ${new URL(first).host} max_fails=0; server ${new URL(second).host} backup max_fails=0; }`;
+  const server = `server { listen 127.0.0.1:${port}; client_max_body_size 64m; location / { proxy_pass http://receive;
+    proxy_http_version 1.1; proxy_read_timeout 3s; proxy_next_upstream error timeout non_idempotent; } }`;
   const url = `http://127.0.0.1:${port}`;
-  const up = () => fetch(`${url}/healthz`).then(({ status }) => status, String);
-  await expect.poll(up, { timeout: 20_000 }).toBe(200);
+  const configuration = `events {}\nhttp {\n${upstream}\n${server}\n}`;
+  const nginx = await startNginx(folder, configuration, `${url}/healthz`);
   return { url, stop: () => nginx.kill('SIGTERM') };
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
+import { reachedBy } from './statements-between.ts';
 import type { TestStore } from './store.ts';
 
 /** A way to a server that can be closed, which cuts all connections, and opened again. */
@@ -54,16 +55,11 @@ export function useCountedStore(test: TestStore): TestStore & { sent(text: strin
     });
   });
   afterAll(() => gate?.close());
-  return {
-    get address() {
-      return { ...test.address, url: gate?.url ?? '' };
+  const sent = (text: string) => all.split(text).length - 1;
+  const way = {
+    get url() {
+      return gate?.url ?? '';
     },
-    get store() {
-      return test.store;
-    },
-    get shards() {
-      return test.shards;
-    },
-    sent: (text) => all.split(text).length - 1,
   };
+  return Object.assign(reachedBy(way, test), { sent });
 }

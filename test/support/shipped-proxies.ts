@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkout } from './process.ts';
+import { expect, vi } from 'vitest';
+import { type Command, checkout, startProcess } from './process.ts';
 
 const read = (file: string) => readFileSync(join(checkout, file), 'utf8');
 
@@ -23,12 +24,19 @@ export function proxyOfDocs(service: number, listen: number): string {
   return `events {}\nhttp {\n${here}}\n`;
 }
 
-/** All that nginx is told: this configuration, and that what it writes is in a folder. */
-export function nginxConfig(folder: string, configuration: string): string {
+/** Starts nginx with this configuration, and waits until a service answers at a URL behind it. What it writes is in a folder. */
+export async function startNginx(folder: string, configuration: string, url: string): Promise<Command> {
   const inFolder = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );
   // As another user it could not write to a folder of ours.
   const user = process.getuid?.() === 0 ? 'user root; ' : '';
-  return `${user}pid ${join(folder, 'nginx.pid')}; error_log stderr; daemon off; worker_processes 1;\n${configuration.replace('http {', `http { ${inFolder.join(' ')} access_log off;`)}`;
+  const file = join(folder, 'nginx.conf');
+  const http = configuration.replace('http {', `http { ${inFolder.join(' ')} access_log off;`);
+  const main = `${user}pid ${join(folder, 'nginx.pid')}; error_log stderr; daemon off; worker_processes 1;`;
+  writeFileSync(file, `${main}\n${http}`);
+  const nginx = startProcess('nginx', ['-p', folder, '-c', file, '-e', 'stderr']);
+  const up = () => fetch(url).then(({ status }) => status, String);
+  await vi.waitFor(async () => expect(await up()).toBe(200), { timeout: 20_000 });
+  return nginx;
 }

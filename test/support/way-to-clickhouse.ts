@@ -1,17 +1,21 @@
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from 'vitest';
+import { reachedBy } from './statements-between.ts';
 import type { TestStore } from './store.ts';
 
 /**
  * The store, whose address leads through a server of the test.
  * @param through gets the path of each statement, and returns the one that goes on to ClickHouse
  */
-export function useWay(db: TestStore, through: (path: string) => string | Promise<string>): TestStore {
+export function useWay(
+  db: TestStore,
+  through: (path: string, headers: IncomingHttpHeaders) => string | Promise<string>,
+): TestStore {
   const way = createServer(async (asked, answer) => {
     const { url = '', method, headers } = asked;
-    const path = await through(url);
+    const path = await through(url, headers);
     if (answer.destroyed) return;
     const { hostname, port } = new URL(db.address.url);
     const onward = request({ hostname, port, path, method, headers, agent: false }, (response) => {
@@ -31,15 +35,10 @@ export function useWay(db: TestStore, through: (path: string) => string | Promis
     way.closeAllConnections();
     way.close();
   });
-  return {
-    get store() {
-      return db.store;
-    },
-    get shards() {
-      return db.shards;
-    },
-    get address() {
-      return { ...db.address, url: `http://127.0.0.1:${(way.address() as AddressInfo).port}` };
+  const here = {
+    get url() {
+      return `http://127.0.0.1:${(way.address() as AddressInfo).port}`;
     },
   };
+  return reachedBy(here, db);
 }

@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../../bench/harness/free-ports.ts';
 import { type Command, listening, startProcess } from '../../support/process.ts';
+import { startNginx } from '../../support/shipped-proxies.ts';
 import { useEmbeddedStore } from '../embedded-store.ts';
 
 // There are more buffers on the way through nginx.
@@ -31,24 +32,13 @@ async function behindNginx(work: (urlOf: (way: Way) => string, url: string) => P
   const serve = commands.start(['serve'], env);
   const url = await listening(serve);
   const urlOf = (way: Way) => `http://127.0.0.1:${ports.get(way)}`;
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   const sites = Object.entries(ways).map(
     ([way, settings]) =>
       `server { listen 127.0.0.1:${ports.get(way)}; location / { proxy_pass ${url}; ${settings} } }`,
   );
-  const configuration = [
-    // As another user it could not write to a folder of ours.
-    ...(process.getuid?.() === 0 ? ['user root;'] : []),
-    `daemon off; pid ${folder}/pid; error_log ${folder}/error.log; events {}`,
-    `http { access_log off; ${temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')}`,
-    ...sites,
-    '}',
-  ];
-  writeFileSync(join(folder, 'nginx.conf'), configuration.join('\n'));
-  const nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf')]);
+  const configuration = `events {}\nhttp {\nerror_log ${folder}/error.log;\n${sites.join('\n')}\n}`;
+  const nginx = await startNginx(folder, configuration, `${urlOf('with HTTP/1.1')}/healthz`);
   try {
-    const up = () => fetch(`${urlOf('with HTTP/1.1')}/healthz`).then(({ status }) => status, String);
-    await expect.poll(up, { timeout: 20_000 }).toBe(200);
     await work(urlOf, url);
   } finally {
     const { stderr } = await nginx.kill('SIGTERM');

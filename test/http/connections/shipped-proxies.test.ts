@@ -1,17 +1,16 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../bench/harness/free-ports.ts';
 import { maxFileBytes } from '../../../src/reconcile/limits.ts';
 import { startProcess } from '../../support/process.ts';
-import { nginxConfig, proxyOfCluster, proxyOfDocs } from '../../support/shipped-proxies.ts';
+import { proxyOfCluster, proxyOfDocs, startNginx } from '../../support/shipped-proxies.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-shipped-proxies-'));
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 
 /** A service that says how large a body is, or breaks off. */
 const service = createServer(async (request, response) => {
@@ -35,13 +34,9 @@ describe.each([
     if (!service.listening) await once(service.listen(0, '127.0.0.1'), 'listening');
     const { port } = service.address() as AddressInfo;
     const listen = await freePort();
-    const file = join(folder, `${listen}.conf`);
-    writeFileSync(file, nginxConfig(folder, configured(port, listen)));
-    const nginx = startProcess('nginx', ['-p', folder, '-c', file, '-e', 'stderr']);
-    stop = () => nginx.kill('SIGTERM');
     url = `http://127.0.0.1:${listen}`;
-    const up = () => fetch(url).then(({ status }) => status, String);
-    await vi.waitFor(async () => expect(await up()).toBe(200), { timeout: 20_000 });
+    const nginx = await startNginx(folder, configured(port, listen), url);
+    stop = () => nginx.kill('SIGTERM');
   });
   afterAll(() => stop());
 
