@@ -2,41 +2,23 @@ import { once } from 'node:events';
 import { connect as dial, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { insertLarge } from '../support/accounts.ts';
 import { type Command, environmentOf, listening, useCommands } from '../support/process.ts';
 import type { TestStore } from '../support/store.ts';
 
-/** A service as a process of its own, with an account that has a large report, and callers that are no HTTP client. */
-export interface CalledService {
-  readonly url: string;
-  readonly token: string;
-  readonly pid: number;
-  /** What the service logged, once all tests of the file are done. */
-  onLog(check: (lines: readonly LogLine[]) => void): void;
-  /** A small report that is right: nothing that came before has harmed the service. */
-  expectReport(): Promise<void>;
-  /** What comes back over one connection until the service closes it; `pieces` are sent at once. */
-  exchange(...pieces: readonly string[]): Promise<string>;
-  raw(): Socket;
-  message(extra?: readonly string[], body?: string, target?: string): string;
-}
-
-export interface LogLine {
-  readonly level: number;
-  readonly status?: number;
-}
+export type CalledService = ReturnType<typeof useCalledService>;
+type Check = (lines: readonly { readonly level: number; readonly status?: number }[]) => void;
 
 export const content = '{"start_time":"2025-01-01","end_time":"2025-01-31"}';
 
-export function useCalledService(db: TestStore, env: Record<string, string> = {}): CalledService {
+/** A service as a process of its own, with callers that are no HTTP client. */
+export function useCalledService(db: TestStore, env: Record<string, string> = {}) {
   const commands = useCommands();
   const opened: Socket[] = [];
-  const checks: ((lines: readonly LogLine[]) => void)[] = [];
+  const checks: Check[] = [];
   let serve: Command;
   let url: string;
   let token: string;
   beforeAll(async () => {
-    await insertLarge(db.store, ['large']);
     token = await createToken(db.store, { account: 'large', label: '' });
     serve = commands.start(['serve'], {
       ...environmentOf(db.address),
@@ -52,7 +34,7 @@ export function useCalledService(db: TestStore, env: Record<string, string> = {}
     for (const socket of opened) socket.destroy();
     const { code, stderr } = await serve.kill('SIGTERM');
     expect(code).toBe(0);
-    const logged: LogLine[] = stderr
+    const logged: Parameters<Check>[0] = stderr
       .split('\n')
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line));
@@ -61,6 +43,7 @@ export function useCalledService(db: TestStore, env: Record<string, string> = {}
     for (const check of checks) check(logged);
   });
 
+  /** A small report that is right: nothing that came before has harmed the service. */
   const expectReport = async () => {
     const response = await fetch(`${url}/v1/campaigns`, {
       method: 'POST',
@@ -87,15 +70,17 @@ export function useCalledService(db: TestStore, env: Record<string, string> = {}
     get pid() {
       return serve.pid;
     },
-    onLog: (check) => void checks.push(check),
+    /** What the service logged, once all tests of the file are done. */
+    onLog: (check: Check) => void checks.push(check),
     expectReport,
-    exchange: (...pieces) => {
+    /** What comes back over one connection until the service closes it; `pieces` are sent at once. */
+    exchange: (...pieces: readonly string[]) => {
       const socket = raw();
       for (const piece of pieces) socket.write(piece);
       return untilClosed(socket);
     },
     raw,
-    message: (extra = [], body = content, target = '/v1/campaigns') => {
+    message: (extra: readonly string[] = [], body = content, target = '/v1/campaigns') => {
       const own = extra.some((line) => /^(transfer-encoding|content-length):/i.test(line));
       return [
         `POST ${target} HTTP/1.1`,

@@ -4,29 +4,19 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { connect, type Store } from '../../clickhouse/client.ts';
+import { connect } from '../../clickhouse/client.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { embedded } from '../support/compiled.ts';
-import { type EngineOfFile, engineIn } from '../support/embedded-processes.ts';
-import { type Commands, listening, openReport, useCommands } from '../support/process.ts';
+import { engineIn } from '../support/embedded-processes.ts';
+import { listening, openReport, useCommands } from '../support/process.ts';
 import { createMigrated } from '../support/store.ts';
 import { reportsRunning } from './report-statements.ts';
 
-/** An embedded store of its own with one large account, and what services on it need. */
-export interface EmbeddedStore {
-  readonly commands: Commands;
-  readonly folder: string;
-  readonly env: Record<string, string>;
-  readonly token: string;
-  engine(): EngineOfFile | undefined;
-  enginePid(): number;
-  withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
-  reportsRunning(): Promise<number>;
-  expectWholeReports(url: string): Promise<void>;
-}
+type EmbeddedStore = ReturnType<typeof useEmbeddedStore>;
 
-export function useEmbeddedStore(rows?: number): EmbeddedStore {
+/** An embedded store of its own with one large account, and what services on it need. */
+export function useEmbeddedStore(rows?: number) {
   const commands = useCommands();
   const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-'));
   const dataDir = join(folder, 'data');
@@ -56,14 +46,6 @@ export function useEmbeddedStore(rows?: number): EmbeddedStore {
     return running;
   };
   const enginePid = () => runningEngine().pid;
-  const withStore: EmbeddedStore['withStore'] = async (work) => {
-    const store = connect({ ...runningEngine().address, database: 'adtally' });
-    try {
-      return await work(store);
-    } finally {
-      await store.close();
-    }
-  };
   return {
     commands,
     folder,
@@ -73,10 +55,12 @@ export function useEmbeddedStore(rows?: number): EmbeddedStore {
     },
     engine,
     enginePid,
-    withStore,
-    reportsRunning: () => withStore(async (store) => (await reportsRunning(store)).length),
+    reportsRunning: async () => {
+      const store = connect({ ...runningEngine().address, database: 'adtally' });
+      return (await reportsRunning(store).finally(() => store.close())).length;
+    },
     // Waits until reports come out whole again.
-    expectWholeReports: async (url) => {
+    expectWholeReports: async (url: string) => {
       const status = () =>
         openReport(url, { token, end: '2026-01-01' }).then(async (answer) => {
           const { complete } = await readAll(answer);

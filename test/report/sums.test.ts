@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parse } from 'lossless-json';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
@@ -9,6 +6,7 @@ import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { exportedReports } from '../../src/http/export/paths.ts';
 import { reportFormats } from '../../src/report/formats.ts';
+import { withFile } from '../support/events.ts';
 import { decimal, groupings, type Key, micros, paths } from '../support/oracle.ts';
 import { seededRandom, testSeed } from '../support/random.ts';
 import { type JsonRow, readers, tableOf } from '../support/readers.ts';
@@ -58,21 +56,11 @@ const cell = (event: Counted, name: (typeof csvColumns)[number]) =>
 /** Through the loader. */
 async function load(events: readonly Counted[]): Promise<void> {
   const rows = events.map((event) => csvColumns.map((column) => cell(event, column)).join(','));
-  const folder = await mkdtemp(join(tmpdir(), 'adtally-sums-'));
-  try {
-    const file = join(folder, 'events.csv');
-    await writeFile(file, [csvColumns.join(','), ...rows, ''].join('\n'));
-    const now = () => new Date('2026-04-01T00:00:00Z');
-    const loaded = await loadEvents({
-      store: db.store,
-      input: new LocalFile(file),
-      chunkBytes: 1 << 20,
-      now,
-    });
-    expect([loaded.rows, loaded.rejectedRows]).toEqual([events.length, 0]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const now = () => new Date('2026-04-01T00:00:00Z');
+  const loaded = await withFile('events.csv', [csvColumns.join(','), ...rows, ''].join('\n'), (file) =>
+    loadEvents({ store: db.store, input: new LocalFile(file), chunkBytes: 1 << 20, now }),
+  );
+  expect([loaded.rows, loaded.rejectedRows]).toEqual([events.length, 0]);
 }
 
 const total = (events: readonly Counted[], name: (typeof counts)[number] | 'spend' | 'revenue') =>
@@ -200,7 +188,7 @@ describe('sums above 2^64', () => {
   });
 
   test.each(['csv', 'ndjson'] as const)('are exact in %s, and in its headers', async (format) => {
-    for (const path of paths) {
+    for (const path of some) {
       const response = await service.post(path, account, { ...march, totals: true }, accepting(format));
       expect(response.status).toBe(200);
       const { rows } = await ask(path, account);
@@ -219,13 +207,14 @@ describe('sums above 2^64', () => {
         code: 'not_acceptable',
         detail: expect.stringContaining('ask for JSON, NDJSON or CSV'),
       };
-      for (const path of paths) {
+      for (const path of some) {
         const response = await service.post(path, account, march, accepting(format));
         expect([path, response.status]).toEqual([path, 406]);
         expect(await response.json()).toMatchObject(refused);
       }
       const authorization = `Bearer ${await service.token(account)}`;
-      for (const exported of exportedReports(catalog).filter((each) => each.format === format)) {
+      const exports = exportedReports(catalog).filter((each) => each.format === format);
+      for (const exported of exports.filter(({ endpoint }) => some.includes(endpoint.path))) {
         const address = `${service.url}${exported.path}?${new URLSearchParams(march)}`;
         const response = await fetch(address, { headers: { authorization } });
         expect([address, response.status]).toEqual([address, 406]);

@@ -118,16 +118,4 @@ describe('the dates of a report', () => {
     expect((await unconfirmed('range', '2026-06-03', '2026-06-30')).campaigns).toEqual([]);
     expect((await unconfirmed('range', '0001-01-01', '9999-12-31')).campaigns).toEqual(days);
   });
-
-  it('are the same in every breakdown', async () => {
-    await load(test.store, [
-      { ...advertised('broken-down', '2026-06-01'), device: 'mobile', creative_id: 'c', spend: '1' },
-      { ...advertised('broken-down', '2026-06-02'), device: 'tablet', spend: '1', confirmed: true },
-    ]);
-    for (const breakdown of ['date', 'creative', 'device', 'device_creative', 'device_creative_date']) {
-      const path = `/v1/campaigns/breakdowns/${breakdown}`;
-      const report = await service.report(path, 'broken-down', '2026-01-01', '2026-12-31');
-      expect(report.unconfirmed_revenue_dates, path).toEqual(['2026-06-01']);
-    }
-  });
 });

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, inject, test } from 'vitest';
-import { catalog } from '../../../catalog/catalog.ts';
-import { checkSchema } from '../../../clickhouse/consistency/check-schema.ts';
 import { requestLimits } from '../../../src/accounts/own-settings.ts';
 import { createToken, listTokens } from '../../../src/accounts/tokens.ts';
 import { AccountCache } from '../../../src/http/access/account-cache.ts';
@@ -103,16 +101,6 @@ test('the command sets, lists and takes away limits, and says what is wrong with
     });
   }
   await expect(requestLimits.set(db.store, 'none', 0)).rejects.toThrow(/violated/);
-});
-
-test('check tells when the table or a column of it is missing', async () => {
-  expect(await checkSchema(db.store, catalog)).toEqual([]);
-  await db.store.command({ query: 'RENAME TABLE account_limits TO away' });
-  try {
-    expect(await checkSchema(db.store, catalog)).toEqual(['account_limits: the table is missing']);
-  } finally {
-    await db.store.command({ query: 'RENAME TABLE away TO account_limits' });
-  }
 });
 
 test('a token is known by its id also where the limits could not be read with it', async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { insertLarge } from '../../support/accounts.ts';
 import { openReport, residentMemoryMb } from '../../support/process.ts';
 import { metric } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -8,6 +9,7 @@ import { statusesOf, untilClosed, useCalledService } from '../called-service.ts'
 import { reportsRunning } from '../report-statements.ts';
 
 const db = useStore();
+beforeAll(() => insertLarge(db.store, ['large']));
 const service = useCalledService(db);
 const { expectReport, message, raw } = service;
 service.onLog((lines) => expect(lines.filter(({ status }) => status === 499)).not.toEqual([]));

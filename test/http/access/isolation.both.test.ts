@@ -109,15 +109,15 @@ describe('an account', () => {
     },
   );
 
-  it.runIf(!thorough).each(accounts.map((account, n) => [printable(account), account, n] as const))(
-    '%s sees its own changed days, and nobody else’s',
-    async (_, account, n) => {
+  it('sees its own changed days, and nobody else’s', async () => {
+    for (const [n, account] of accounts.entries()) {
+      if (n % 7) continue;
       const result = await changed(n % 2 ? 'campaigns' : 'ad_units', account);
       expect(result.days.map(({ day }) => day)).toEqual([dayOf(n), '2026-06-30']);
       expect(result.days.map(({ unconfirmed }) => unconfirmed)).toEqual([n % 2 === 0, false]);
       expect(result.names_changed_at).toMatch(/^20/);
-    },
-  );
+    }
+  });
 
   const changed = async (family: string, account: string): Promise<ChangesAnswer> => {
     const body = { changed_since: '1970-01-01T00:00:00Z' };
@@ -146,17 +146,6 @@ describe('an account', () => {
         expect([rows, unconfirmed_revenue_dates], `${path} of ${stranger}`).toEqual([[], []]);
       }
       expect(await changed('campaigns', stranger)).toMatchObject({ days: [], names_changed_at: null });
-    }
-  });
-
-  it.runIf(!thorough)('gets an answer that every JSON parser reads, whatever its names hold', async () => {
-    for (const [n, account] of accounts.entries()) {
-      const body = { start_time: range.start, end_time: range.end };
-      const path = n % 2 ? '/v1/campaigns/breakdowns/device_creative' : '/v1/ad_units/breakdowns/site';
-      const response = await service.post(path, account, body);
-      const bytes = await response.arrayBuffer();
-      const { result } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-      expect(JSON.stringify(result.rows)).toContain(JSON.stringify(account).slice(1, -1));
     }
   });
 });

@@ -198,7 +198,7 @@ test('log and metrics tell answers from memory, with their rows', async () => {
 });
 
 describe('beside callers that read nothing', () => {
-  beforeAll(() => insertLarge(db.store, ['large']));
+  beforeAll(() => insertLarge(db.store, ['large'], 21_000));
 
   test('an answer from memory needs no place, and a large one is not kept', async () => {
     const range = { start_time: '2026-03-01', end_time: '2026-03-01' };

@@ -61,16 +61,15 @@ describe('the headers', () => {
 
   it.each(paths)('give the columns of %s, their order and types', async (path) => {
     const { column_metadata } = await envelope(path, 'texts', body);
-    for (const format of formats) {
-      const { headers } = await ask(path, 'texts', body, format);
-      expect(types(headers)).toEqual(column_metadata);
-      const name = path
-        .split('/')
-        .slice(2)
-        .filter((part) => part !== 'breakdowns')
-        .join('_');
-      expect(headers.get('content-disposition')).toContain(`"${name}_2026-03-01_2026-03-05.`);
-    }
+    const format = formats[paths.indexOf(path) % formats.length] ?? 'csv';
+    const { headers } = await ask(path, 'texts', body, format);
+    expect(types(headers)).toEqual(column_metadata);
+    const name = path
+      .split('/')
+      .slice(2)
+      .filter((part) => part !== 'breakdowns')
+      .join('_');
+    expect(headers.get('content-disposition')).toContain(`"${name}_2026-03-01_2026-03-05.`);
   });
 });
 
@@ -92,12 +91,10 @@ describe('the unconfirmed dates in a header', () => {
   });
 
   it.each(Object.keys(accounts))('are those of the envelope, a year of %s', async (account) => {
-    for (const path of [...undated, ...widest]) {
+    for (const [n, path] of [...undated, ...widest].entries()) {
       const { unconfirmed_revenue_dates } = await envelope(path, account, year);
-      for (const format of formats) {
-        const { headers } = await ask(path, account, year, format);
-        expect(unconfirmed(headers)).toEqual(unconfirmed_revenue_dates);
-      }
+      const { headers } = await ask(path, account, year, formats[n + 1] ?? 'csv');
+      expect(unconfirmed(headers)).toEqual(unconfirmed_revenue_dates);
     }
   });
 

@@ -6,7 +6,7 @@ import { insertLarge } from '../../support/accounts.ts';
 import { openReport, startProcess } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
-import { killReports } from '../report-statements.ts';
+import { killReports, reportsRunning } from '../report-statements.ts';
 
 const lines: string[] = [];
 const log = openLog('info', { write: (line) => void lines.push(line) });
@@ -53,11 +53,16 @@ test.each(Object.keys(unpacked))(
   },
 );
 
-test('a caller that leaves is no failure to look up', async () => {
-  const answer = await openReport(service.url, { token: await service.token('large') });
-  await once(answer, 'readable');
-  answer.destroy();
-  const request = String(answer.headers['x-request-id']);
+test('a caller that leaves takes its statement with it, and is no failure to look up', async () => {
+  const token = await service.token('large');
+  const callers = await Promise.all(
+    ['gzip', 'zstd', 'identity'].map((accept) => openReport(service.url, { token, accept })),
+  );
+  await Promise.all(callers.map((each) => once(each, 'readable')));
+  expect(await reportsRunning(db.store)).toHaveLength(callers.length);
+  for (const each of callers) each.destroy();
+  await expect.poll(() => reportsRunning(db.store), { timeout: 2_000, interval: 50 }).toEqual([]);
+  const request = String(callers[0]?.headers['x-request-id']);
   const line = await vi.waitUntil(
     () => lines.map((text) => JSON.parse(text)).find((each) => each.request === request && each.err),
     { timeout: 10_000 },

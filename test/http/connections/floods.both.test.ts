@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { buildBundle, bundleFile } from '../../../src/http/page/bundle.ts';
+import { insertLarge } from '../../support/accounts.ts';
 import { fileOf } from '../../support/compiled.ts';
 import { thorough } from '../../support/mode.ts';
 import { residentMemoryMb } from '../../support/process.ts';
@@ -148,7 +149,8 @@ function messages(token: string): Readonly<Record<string, string>> {
   };
 }
 
-const service = useCalledService(useStore(), { ...inHalfAGibibyte, SEND_TIMEOUT_SECONDS: '60' });
+const db = useStore();
+const service = useCalledService(db, { ...inHalfAGibibyte, SEND_TIMEOUT_SECONDS: '60' });
 
 /** 2,000 hostile connections may cost others what twice as many honest ones would. */
 const mostAnswers = 4_000;
@@ -167,6 +169,7 @@ function expectHarmless(
 
 beforeAll(async () => {
   if (thorough) {
+    await insertLarge(db.store, ['large']);
     // As an installed build has it.
     const beside = dirname(fileOf('src/http/page/bundle'));
     writeFileSync(join(beside, bundleFile), JSON.stringify(await buildBundle()));

@@ -32,9 +32,8 @@ async function ask(version: string, headers: readonly string[]): Promise<{ head:
   return { head, content };
 }
 
-const asked = Object.values(reportFormats).flatMap(({ mediaType }) =>
-  ['identity', 'gzip', 'zstd', 'br'].map((coding) => [mediaType, coding] as const),
-);
+const codings = ['identity', 'gzip', 'zstd', 'br'];
+const asked = Object.values(reportFormats).map(({ mediaType }, n) => [mediaType, codings[n % 4]] as const);
 
 test.each(asked)(
   'no report over a version in which a broken answer looks whole: %s, %s',

@@ -2,6 +2,7 @@ import {
   registerSchema,
   setShouldValidateFormat,
   unregisterSchema,
+  type Validator,
   validate,
 } from '@hyperjump/json-schema/openapi-3-1';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -18,6 +19,9 @@ import { useStore } from '../../support/store.ts';
 const address = 'https://adtally.test/openapi.json';
 const dialect = 'https://spec.openapis.org/oas/3.1/schema-base';
 
+/** What takes long to make. */
+const validators: Record<string, Promise<Validator>> = {};
+
 /** The document of a service, registered with an independent validator. */
 async function readDocument(url: string): Promise<OpenApiDocument> {
   setShouldValidateFormat(true);
@@ -32,7 +36,8 @@ async function readDocument(url: string): Promise<OpenApiDocument> {
 async function faults(value: unknown, ...place: string[]): Promise<unknown[]> {
   const pointer = place.map((part) => part.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
   const schema = place.length ? `${address}#/${pointer}` : dialect;
-  const output = await validate(schema, JSON.parse(JSON.stringify(value)), 'BASIC');
+  validators[schema] ??= validate(schema);
+  const output = (await validators[schema])(JSON.parse(JSON.stringify(value)), 'BASIC');
   return output.valid ? [] : (output.errors ?? []);
 }
 
@@ -127,34 +132,26 @@ test('it has every endpoint of the contract, and tells the aliases', () => {
 });
 
 describe('what the service answers is what the document says', () => {
-  test.each(['campaigns', 'ad_units'])('of the changes of %s', async (family) => {
-    const name = `/v1/${family}/changes`;
-    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
-    const response = await service.post(name, account, { changed_since: '2026-01-01T00:00:00Z' });
-    const answer = (await response.json()) as { result: { days: object[] } };
-    expect(answer.result.days).toHaveLength(2);
-    await expectDescribed(name, answer);
-  });
-
-  test.each(['campaigns', 'ad_units'])('of an explanation of %s', async (family) => {
-    const name = `/v1/${family}/explain`;
-    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
-    const response = await service.post(name, account, { ...body, row: {} });
-    const answer = (await response.json()) as { result: { parts: object[] } };
-    expect(answer.result.parts.length).toBeGreaterThan(0);
-    await expectDescribed(name, answer);
-  });
-
-  test.each(['campaigns', 'ad_units'])('of a comparison with %s', async (family) => {
-    const name = `/v1/${family}/reconcile`;
-    const account = family === 'ad_units' ? 'publisher' : 'advertiser';
+  const families = [
+    ['campaigns', 'advertiser'],
+    ['ad_units', 'publisher'],
+  ] as const;
+  test.each(families)('of changes, an explanation and a comparison of %s', async (family, account) => {
     const { entity } = familyOf(catalog, family);
     const file = `day,${entity}_id,impressions\n${body.start_time},somebody,5\n${body.start_time},else,many\n`;
     const days = `?start_time=${body.start_time}&end_time=${body.end_time}`;
-    const response = await service.post(`${name}${days}`, account, file, { 'content-type': 'text/csv' });
-    const answer = (await response.json()) as { result: { differences: object[] } };
-    expect(answer.result.differences.length).toBeGreaterThan(1);
-    await expectDescribed(name, answer);
+    for (const [question, asked, list, type] of [
+      ['changes', { changed_since: '2026-01-01T00:00:00Z' }, 'days', 'application/json'],
+      ['explain', { ...body, row: {} }, 'parts', 'application/json'],
+      ['reconcile', file, 'differences', 'text/csv'],
+    ] as const) {
+      const name = `/v1/${family}/${question}`;
+      const query = question === 'reconcile' ? days : '';
+      const response = await service.post(`${name}${query}`, account, asked, { 'content-type': type });
+      const answer = (await response.json()) as { result: Record<string, object[]> };
+      expect(answer.result[list]?.length, name).toBeGreaterThan(0);
+      await expectDescribed(name, answer);
+    }
   });
 
   test.each(['campaigns', 'ad_units'])('of the adjustments and the closes of %s', async (family) => {
@@ -325,15 +322,6 @@ describe('what the service answers is what the document says', () => {
     expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
     await db.store.command({ query: 'DELETE FROM migrations WHERE version = 9000' });
   });
-
-  test('of a request it accepts and refuses', async () => {
-    const requests = [body, { ...body, more: 1 }, { ...body, start_time: '2026-02-29' }, {}, []];
-    for (const request of requests) {
-      const accepted = (await service.post(path, 'a', request)).status === 200;
-      const fits = await faults(request, 'components', 'schemas', 'CampaignsRequest');
-      expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });
-    }
-  });
 });
 
 test('a service that makes no links says so as the document does', async () => {
@@ -477,7 +465,7 @@ test('answers with optional fields are what the document says', async () => {
   await csv.text();
 });
 
-test('bodies with optional fields are accepted and refused as the document says', async () => {
+test('bodies are accepted and refused as the document says', async () => {
   const options = [
     {
       limit: 1,
@@ -504,9 +492,9 @@ test('bodies with optional fields are accepted and refused as the document says'
       { metrics: ['cost'] },
     ],
     ...[{ compare_to: 'yesterday' }, { compare_to: { start_time: '2025-01-01' } }, { filters: 1 }],
-    ...[{ order_by: [{ field: 'cpc', dir: 'desc' }] }],
+    ...[{ order_by: [{ field: 'cpc', dir: 'desc' }] }, {}, { more: 1 }, { start_time: '2026-02-29' }],
   ].map((more) => ({ ...body, ...more }));
-  for (const request of options) {
+  for (const request of [...options, {}, []]) {
     const accepted = (await service.post(path, 'a', request)).status === 200;
     const fits = await faults(request, 'components', 'schemas', 'CampaignsRequest');
     expect({ request, fits: fits.length === 0 }).toEqual({ request, fits: accepted });

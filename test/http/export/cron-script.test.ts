@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,15 +28,11 @@ test('the script for cron of docs/reports.md has a file of each day, also of mor
   const [, script = ''] =
     /^```sh\n(#!\/bin\/sh\nset -eu\n.*?)^```$/ms.exec(await readFile('docs/reports.md', 'utf8')) ?? [];
   const folder = await mkdtemp(join(tmpdir(), 'adtally-cron-'));
-  try {
-    const here = script.replace('cd /srv/ads\n', '').replace('https://ads.example.com', service.url);
-    const env = { ...process.env, TOKEN: await service.token('copied') };
-    await promisify(execFile)('sh', ['-c', here], { cwd: folder, env });
-    expect(lines.map((line) => JSON.parse(line).status)).toContain(429);
-    const files = days.map((day) => `${day}.csv`);
-    expect((await readdir(folder)).sort()).toEqual([...files, 'changed_until', 'changes.json']);
-    expect(await readFile(join(folder, '2026-03-05.csv'), 'utf8')).toMatch(/^"start_time",.*\n"2026-03-05",/);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const here = script.replace('cd /srv/ads\n', '').replace('https://ads.example.com', service.url);
+  const env = { ...process.env, TOKEN: await service.token('copied') };
+  await promisify(execFile)('sh', ['-c', here], { cwd: folder, env });
+  expect(lines.map((line) => JSON.parse(line).status)).toContain(429);
+  const files = days.map((day) => `${day}.csv`);
+  expect((await readdir(folder)).sort()).toEqual([...files, 'changed_until', 'changes.json']);
+  expect(await readFile(join(folder, '2026-03-05.csv'), 'utf8')).toMatch(/^"start_time",.*\n"2026-03-05",/);
 });
