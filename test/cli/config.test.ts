@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/config.ts';
 
 /** The message of a configuration with these variables. */
@@ -132,7 +132,6 @@ test.each([
 
 describe('a secret in a file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'adtally-secrets-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
   const fileOf = (text: string) => {
     const file = join(folder, randomUUID());
     writeFileSync(file, text);

@@ -1,11 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { allSynced } from '../../src/cli/command/synced.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-synced-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 test('what is named in a folder and gone when its turn comes is left out; a folder that is not there is an error', async () => {
   mkdirSync(join(folder, 'table'));

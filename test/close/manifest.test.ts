@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { manifestText } from '../../src/close/closes.ts';
@@ -27,7 +27,6 @@ const closes = useCloses(db, service);
 const runCommand = useCommandRunners();
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-manifest-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 const fileOf = (name: string, content: string | Buffer) => {
   writeFileSync(join(folder, name), content);
   return join(folder, name);

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { unload } from '../../ingest/history/unload.ts';
@@ -14,7 +14,6 @@ import { useStore } from '../support/store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-channels-'));
 writeFileSync(join(folder, 'other.json'), '{"set":{"reason":"other"}}');
-afterAll(() => rmSync(folder, { recursive: true }));
 const db = useStore();
 const receiver = repeating(useReceiver(db, { MAPPINGS_DIR: folder }));
 const second = repeating(useReceiver(db));

@@ -1,13 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
-import { event } from '../support/events.ts';
+import { event, withFile } from '../support/events.ts';
 import { parquetFile } from '../support/parquet.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
 import { metric } from '../support/service.ts';
@@ -16,8 +13,6 @@ import { useStore } from '../support/store.ts';
 const db = useStore();
 const receiver = useReceiver(db);
 const second = useReceiver(db);
-const folder = mkdtempSync(join(tmpdir(), 'adtally-push-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 let made = 0;
 /** Events of an account of their own. */
@@ -39,11 +34,10 @@ const counted = async (account: string): Promise<number> => {
   return row?.n ?? 0;
 };
 
-const loadFile = (name: string, content: string) => {
-  const path = join(folder, name);
-  writeFileSync(path, content);
-  return loadEvents({ store: db.store, input: new LocalFile(path), now: () => new Date() });
-};
+const loadFile = (name: string, content: string) =>
+  withFile(name, content, (path) =>
+    loadEvents({ store: db.store, input: new LocalFile(path), now: () => new Date() }),
+  );
 
 test('the same bytes count once, packed or not, and the second answer says so', async () => {
   const { account, events } = own(30);

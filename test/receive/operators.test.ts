@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { userInfo } from 'node:os';
 import { ClickHouseError } from '@clickhouse/client';
 import { validate } from '@hyperjump/json-schema/openapi-3-1';
 import pino from 'pino';
@@ -16,7 +14,7 @@ import { receiveDocument } from '../../src/receive/openapi.ts';
 import { methodOf, pathOf } from '../../src/receive/operations.ts';
 import { receivedSchema } from '../../src/receive/received.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
-import { event } from '../support/events.ts';
+import { event, withFile } from '../support/events.ts';
 import { paths } from '../support/oracle.ts';
 import { environmentOf } from '../support/process.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
@@ -440,12 +438,10 @@ test('bodies whose events were replaced say by which load, and a load with repla
   await receiver.send(underKey, key);
   const some = await receiver.send(partOf);
 
-  const folder = await mkdtemp(join(tmpdir(), 'adtally-moved-'));
-  const path = join(folder, 'new.ndjson');
-  await writeFile(path, bodyOf([at('2026-03-02', 'new')]));
   const target = { account: 'moved', days: { from: '2026-03-02', to: '2026-03-02' } };
-  const { loadId: by = '' } = await replaceBy(db.store, target, path);
-  await rm(folder, { recursive: true });
+  const { loadId: by = '' } = await withFile('new.ndjson', bodyOf([at('2026-03-02', 'new')]), (path) =>
+    replaceBy(db.store, target, path),
+  );
 
   // Together with a body that is new.
   const [first, second, keyed, other, partly] = await Promise.all([

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { ClickHouseError } from '@clickhouse/client';
 import pino from 'pino';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { createToken, revokeTokens } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config/config.ts';
@@ -27,7 +27,6 @@ writeFileSync(
   '{"map":{"campaign_id":"campaign"},"set":{"advertiser_id":"other"}}',
 );
 writeFileSync(join(folder, 'broken.json'), '{"maps":{}}');
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const db = useStore();
 const receiver = useReceiver(db, { RECEIVE_MEGABYTES: '128', MAPPINGS_DIR: folder });

@@ -2,15 +2,8 @@ import { once } from 'node:events';
 import { createServer, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll } from 'vitest';
 
-export interface BrokenServer {
-  readonly url: string;
-  /** How the next requests are answered, in turn; the last way holds on. */
-  answers(...ways: readonly ((response: ServerResponse) => void)[]): void;
-  readonly requests: number;
-}
-
 /** A server that breaks off, stalls or refuses as it is told, on this machine. */
-export function useBrokenServer(): BrokenServer {
+export function useBrokenServer() {
   let ways: readonly ((response: ServerResponse) => void)[] = [];
   let requests = 0;
   let url = '';
@@ -35,7 +28,8 @@ export function useBrokenServer(): BrokenServer {
     get requests() {
       return requests;
     },
-    answers: (...next) => {
+    /** How the next requests are answered, in turn; the last way holds on. */
+    answers: (...next: typeof ways) => {
       ways = next;
       requests = 0;
     },

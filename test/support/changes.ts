@@ -6,18 +6,8 @@ import { type ChangesAnswer, changesSince } from '../../src/report/changes/chang
 import type { TestService } from './service.ts';
 import type { TestStore } from './store.ts';
 
-export interface AskedChanges {
+export function useChanges(service: TestService, db: TestStore) {
   /** Over HTTP; with `holdBackMs` not over HTTP, so that nothing else holds the answer back. */
-  changes(family: string, account: string, since: string, holdBackMs?: number): Promise<ChangesAnswer>;
-  /** The days alone. */
-  listed(family: string, account: string, since: string, holdBackMs?: number): Promise<string[]>;
-  /** As a caller writes a time. */
-  storeTime(): Promise<string>;
-  /** The ids of the loads of events, in their order. */
-  loadsOf(): Promise<string[]>;
-}
-
-export function useChanges(service: TestService, db: TestStore): AskedChanges {
   async function changes(
     family: string,
     account: string,
@@ -44,8 +34,12 @@ export function useChanges(service: TestService, db: TestStore): AskedChanges {
   }
   return {
     changes,
-    listed: async (...asked) => (await changes(...asked)).days.map(({ day }) => day),
+    /** The days alone. */
+    listed: async (...asked: Parameters<typeof changes>) =>
+      (await changes(...asked)).days.map(({ day }) => day),
+    /** As a caller writes a time. */
     storeTime: async () => `${(await storeTime(db.store)).replace(' ', 'T')}Z`,
+    /** The ids of the loads of events, in their order. */
     loadsOf: async () => {
       const query = "SELECT load_id AS id FROM loads FINAL WHERE kind = 'events' ORDER BY turn";
       return (await select<{ id: string }>(db.store, query)).map(({ id }) => id);

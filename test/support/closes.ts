@@ -6,7 +6,7 @@ import { Links } from '../../src/accounts/links.ts';
 import { canonicalText } from '../../src/close/canonical-text.ts';
 import { type Close, closesOf } from '../../src/close/closes.ts';
 import type { PublicKey } from '../../src/close/signature.ts';
-import { verifyCloses, type WrongClose } from '../../src/close/verify-closes.ts';
+import { verifyCloses } from '../../src/close/verify-closes.ts';
 import { withReader } from '../../src/close/with-reader.ts';
 import { commandLine } from '../../src/operations/audit.ts';
 import { closeMonths } from '../../src/operations/closes.ts';
@@ -41,17 +41,8 @@ export async function close(
   if (left.length > 0) throw new Error(left.join('\n'));
 }
 
-export interface Closes {
-  /** Newest first. */
-  of(account: string): Promise<Close[]>;
-  verified(keys?: readonly PublicKey[]): Promise<WrongClose[]>;
+export function useCloses(db: TestStore, service: TestService) {
   /** What its revision is the digest of. */
-  textOf(closed: Close): Promise<string>;
-  /** The answer without the time of the request, and with what other formats than JSON say in headers. */
-  ask(path: string, account: string, body: object, accept?: string): Promise<string>;
-}
-
-export function useCloses(db: TestStore, service: TestService): Closes {
   async function textOf(closed: Close): Promise<string> {
     return withReader(db.store, async (reader) => {
       const chunks = [];
@@ -61,6 +52,7 @@ export function useCloses(db: TestStore, service: TestService): Closes {
     });
   }
 
+  /** The answer without the time of the request, and with what other formats than JSON say in headers. */
   async function ask(
     path: string,
     account: string,
@@ -81,8 +73,9 @@ export function useCloses(db: TestStore, service: TestService): Closes {
   }
 
   return {
-    of: (account) => closesOf(db.store, { account }),
-    verified: (keys) =>
+    /** Newest first. */
+    of: (account: string) => closesOf(db.store, { account }),
+    verified: (keys?: readonly PublicKey[]) =>
       withReader(db.store, (reader) => verifyCloses(db.store, reader, catalog, everyDay, keys)),
     textOf,
     ask,

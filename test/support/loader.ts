@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect } from 'vitest';
+import { beforeEach, expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useCommandRunners } from './command-runners.ts';
 import { type Command, type Ended, environmentOf, type Input, useCommands } from './process.ts';
@@ -59,7 +59,6 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
     await mkdir(home);
     onTest({ account, home });
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   const env = () => environmentOf(db.address);
   const start = (args: readonly string[], input?: Input) => commands.start(args, env(), input);

@@ -12,17 +12,13 @@ export type Answer =
   /** Never answers. */
   | 'hangs';
 
-export interface TestMailServer {
-  readonly url: string;
-  /** Whole mails that came, whatever was answered. */
-  readonly mails: ParsedMail[];
-  answer(...next: Answer[]): void;
-}
+export type TestMailServer = ReturnType<typeof useMailServer>;
 
 const failure = (code: number) => Object.assign(new Error('not now'), { responseCode: code });
 
 /** A mail server of one test file, on a port of its own. */
-export function useMailServer(): TestMailServer {
+export function useMailServer() {
+  /** Whole mails that came, whatever was answered. */
   const mails: ParsedMail[] = [];
   const answers: Answer[] = [];
   const sockets = new Set<Socket>();
@@ -64,6 +60,6 @@ export function useMailServer(): TestMailServer {
       return `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
     },
     mails,
-    answer: (...next) => void answers.push(...next),
+    answer: (...next: Answer[]) => void answers.push(...next),
   };
 }

@@ -5,10 +5,10 @@ import { Links } from '../../src/accounts/links.ts';
 import { issueToken } from '../../src/accounts/tokens.ts';
 import { ReportService } from '../../src/mail/report-service.ts';
 import { Sender } from '../../src/mail/sender.ts';
-import { listSchedules, type Schedule, storeSchedule } from '../../src/schedules/schedules.ts';
+import { type Schedule, storeSchedule } from '../../src/schedules/schedules.ts';
 import type { TestMailServer } from './mail-server.ts';
 import type { TestService } from './service.ts';
-import type { TestStore } from './store.ts';
+import { onEveryShard, type TestStore } from './store.ts';
 
 export const linkSecret = 'a secret of more than 32 characters';
 
@@ -44,9 +44,7 @@ export function useMails(db: TestStore, service: TestService, mailServer: TestMa
   afterEach(async () => {
     mailServer.mails.length = 0;
     said.length = 0;
-    for (const schedule of await listSchedules(db.store)) {
-      await storeSchedule(db.store, { ...schedule, state: 'removed' });
-    }
+    await onEveryShard(db, 'TRUNCATE TABLE schedules');
   });
   return {
     said,

@@ -9,19 +9,6 @@ import { freePort } from '../../bench/harness/free-ports.ts';
 
 export const clientSecret = 'a secret of the client, which nobody sees';
 
-export interface OpenIdProvider {
-  /** `127.0.0.1:PORT` */
-  readonly host: string;
-  /** How often it was asked for the tokens of a code. */
-  readonly codes: number;
-  /** Settings of a service where people sign in at this provider; PUBLIC_URL and PORT fit the first that asks. */
-  env(others?: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
-  /** Answers nobody from now on, or again. */
-  hold(away: boolean): void;
-  /** Issues its tokens with a clock that is so far behind. */
-  setBack(ms: number): void;
-}
-
 /**
  * An OpenID provider of its own for the tests of a file, at which everybody may sign in without a password.
  * @param people by subject: what the provider says of each
@@ -29,7 +16,7 @@ export interface OpenIdProvider {
 export function useOpenIdProvider(
   people: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   configuration: Configuration = {},
-): OpenIdProvider {
+) {
   const wanted: { env: NodeJS.ProcessEnv; others: NodeJS.ProcessEnv }[] = [];
   let server: Server | undefined;
   let away = false;
@@ -68,21 +55,26 @@ export function useOpenIdProvider(
     server?.close();
   });
   return {
+    /** `127.0.0.1:PORT` */
     get host() {
       return host;
     },
+    /** How often it was asked for the tokens of a code. */
     get codes() {
       return codes;
     },
-    env: (others = {}) => {
-      const env = {};
+    /** Settings of a service where people sign in at this provider; PUBLIC_URL and PORT fit the first that asks. */
+    env: (others: NodeJS.ProcessEnv = {}) => {
+      const env: NodeJS.ProcessEnv = {};
       wanted.push({ env, others });
       return env;
     },
-    hold: (held) => {
+    /** Answers nobody from now on, or again. */
+    hold: (held: boolean) => {
       away = held;
     },
-    setBack: (ms) => {
+    /** Issues its tokens with a clock that is so far behind. */
+    setBack: (ms: number) => {
       behindMs = ms;
     },
   };

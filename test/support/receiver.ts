@@ -13,14 +13,7 @@ export interface Answer {
   readonly json: Record<string, unknown>;
 }
 
-export interface TestReceiver {
-  readonly url: string;
-  /** A token of the name, made once. */
-  token(sender: string): Promise<string>;
-  /** Sends a body as `web`; NDJSON unless the headers say otherwise. */
-  send(body: string | Buffer, headers?: Record<string, string>, query?: string): Promise<Answer>;
-  stop(): Promise<void>;
-}
+export type TestReceiver = ReturnType<typeof useReceiver>;
 
 export const bodyOf = (events: readonly EventLine[]): string => ndjson(events);
 
@@ -29,7 +22,7 @@ export function useReceiver(
   test: TestStore,
   env: NodeJS.ProcessEnv = {},
   log: Logger = pino({ level: 'silent' }),
-): TestReceiver {
+) {
   const tokens = new Map<string, Promise<string>>();
   let receiver: Receiver | undefined;
   const stop = async () => {
@@ -43,6 +36,7 @@ export function useReceiver(
     receiver = await startReceiver(config, opened, log);
   });
   afterAll(stop);
+  /** A token of the name, made once. */
   const token = (sender: string) => {
     const known =
       tokens.get(sender) ?? createToken(test.store, { account: sender, label: 'test', purpose: 'ingest' });
@@ -55,7 +49,8 @@ export function useReceiver(
     },
     token,
     stop,
-    send: async (body, headers = {}, query = '') =>
+    /** Sends a body as `web`; NDJSON unless the headers say otherwise. */
+    send: async (body: string | Buffer, headers: Record<string, string> = {}, query = '') =>
       sendTo(`${receiver?.url}/v1/events${query}`, body, {
         authorization: `Bearer ${await token('web')}`,
         ...headers,
