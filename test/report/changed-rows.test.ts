@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { catalog } from '../../catalog/catalog.ts';
+import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { unload } from '../../ingest/history/unload.ts';
 import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { useChanges } from '../support/changes.ts';
 import { event, load } from '../support/events.ts';
@@ -7,7 +10,7 @@ import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const service = useService(db);
-const { storeTime } = useChanges(service, db);
+const { storeTime, loadsOf } = useChanges(service, db);
 
 const longAgo = '1970-01-01T00:00:00Z';
 const eventsOf = (account: string, days: readonly string[], more: { spend: string }) =>
@@ -46,6 +49,23 @@ describe('a report by date with changed_since', () => {
     const more = { changed_since: since, totals: true, filters: { device: ['unknown'] }, limit: 1 };
     const asked = JSON.parse((await ask(more)).text).result;
     expect(asked).toMatchObject({ row_count: 2, totals: { spent: 4 } });
+  });
+
+  it('has the rows of days that lost events, by a load that was taken back or a rebuild', async () => {
+    const days = ['2026-03-20', '2026-03-21'];
+    await load(db.store, eventsOf('reported', days, { spend: '1' }));
+    await load(db.store, eventsOf('reported', days, { spend: '2' }));
+    const loaded = await storeTime();
+    await unload(db.store, (await loadsOf()).at(-1) ?? '', () => new Date());
+    expect(await daysOf(loaded)).toEqual(days);
+    await load(db.store, eventsOf('reported', days, { spend: '3' }));
+    const since = await storeTime();
+    await db.store.command({
+      query: "ALTER TABLE events DELETE WHERE day = '2026-03-21' AND spend = 3",
+      clickhouse_settings: { mutations_sync: '2' },
+    });
+    await rebuildRollups(db.store, catalog, { from: '2026-03-01', to: '2026-03-31' });
+    expect(await daysOf(since)).toEqual(['2026-03-21']);
   });
 
   it.each([

@@ -140,16 +140,16 @@ describe('what the service answers is what the document says', () => {
     const { entity } = familyOf(catalog, family);
     const file = `day,${entity}_id,impressions\n${body.start_time},somebody,5\n${body.start_time},else,many\n`;
     const days = `?start_time=${body.start_time}&end_time=${body.end_time}`;
-    for (const [question, asked, list, type] of [
-      ['changes', { changed_since: '2026-01-01T00:00:00Z' }, 'days', 'application/json'],
-      ['explain', { ...body, row: {} }, 'parts', 'application/json'],
-      ['reconcile', file, 'differences', 'text/csv'],
+    for (const [question, asked, list, least, type] of [
+      ['changes', { changed_since: '2026-01-01T00:00:00Z' }, 'days', 2, 'application/json'],
+      ['explain', { ...body, row: {} }, 'parts', 1, 'application/json'],
+      ['reconcile', file, 'differences', 2, 'text/csv'],
     ] as const) {
       const name = `/v1/${family}/${question}`;
       const query = question === 'reconcile' ? days : '';
       const response = await service.post(`${name}${query}`, account, asked, { 'content-type': type });
       const answer = (await response.json()) as { result: Record<string, object[]> };
-      expect(answer.result[list]?.length, name).toBeGreaterThan(0);
+      expect(answer.result[list]?.length, name).toBeGreaterThanOrEqual(least);
       await expectDescribed(name, answer);
     }
   });

@@ -63,6 +63,8 @@ describe('fields from columns and constants', () => {
       'column CTR is not a field of an event',
     );
     expect((await loadText({ map: [day], ignoreUnknown: true }, text, '1')).events).toEqual([[1]]);
+    const empty = text.replace(',CTR', ',,').replace(',0.1', ',0.1,');
+    expect((await loadText({ map: [day], ignoreUnknown: true }, empty, '1')).events).toEqual([[1]]);
     const nameless = text.replace(',CTR', ',');
     await expect(loadText({ map: [day] }, nameless, '1')).rejects.toThrow(
       ': column (without a name) is not a field of an event',
