@@ -19,11 +19,12 @@ describe('TSV', () => {
   });
 
   test('of a database: escapes, and quotes that mean nothing', async () => {
-    const cells = ['C:\\\\temp', 'a\\tb\\nc', '"open', '\\N', 'x\\qy'];
+    const cells = ['C:\\\\temp', 'a\\tb\\nc', '"open', '\\N', 'x\\qy', 'a\\Nb', '"\\N"', '\\x41'];
     const { events, rejected } = await loadText({ escapes: true }, table(...cells), creatives, 'tsv');
     const stored = ['C:\\temp', 'a\tb\nc', '"open', ''];
     expect(events).toEqual(stored.map((text, n) => [2 ** n, text]));
-    expect(rejected).toEqual(['6  a backslash in the record begins no escape of a dump']);
+    const reason = 'a backslash in the record begins no escape of a dump';
+    expect(rejected).toEqual([6, 7, 8, 9].map((line) => `${line}  ${reason}`));
   });
 
   test('escapes of ClickHouse: as it writes every character, and \\0 is a NUL', async () => {
@@ -55,9 +56,11 @@ describe('TSV', () => {
     'escapes of MySQL between %s: of the delimiter itself, behind others, in a row',
     async (delimiter, ending) => {
       const d = `\\${delimiter}`;
-      const dump = table('a\\nb', `x${d}${d}y`, `x\\\\`, `\\\\${d}`, '"\u0001"').replaceAll('\t', delimiter);
+      const [, ...lines] = table('a\\nb', `x${d}${d}y`, `x\\\\`, `\\\\${d}`, '"\u0001"').split('\n');
+      const dump = lines.join('\n').replaceAll('\t', delimiter);
+      const bare = { header: false, map: ['event_time=1', 'creative_id=2', 'impressions=3'] };
       const stored = ['a\nb', `x${delimiter}${delimiter}y`, 'x\\', `\\${delimiter}`, '"\u0001"'];
-      expect(await loadText({ escapes: true, delimiter }, dump, creatives, ending)).toMatchObject({
+      expect(await loadText({ escapes: true, delimiter, ...bare }, dump, creatives, ending)).toMatchObject({
         events: stored.map((text, n) => [2 ** n, text]),
         rejected: [],
       });
