@@ -166,6 +166,16 @@ test.each<[string, RegExp, (file: Struct) => void]>([
   expect(await select(db.store, 'SELECT toUInt32(count()) AS events FROM events')).toEqual([{ events: 0 }]);
 });
 
+test.each<[string, (whole: Buffer) => Buffer]>([
+  ['nothing', () => Buffer.alloc(0)],
+  ['text', () => Buffer.from('{"event_id":"a"}\n')],
+  ['a file without its last bytes', (whole) => whole.subarray(0, -1_000)],
+  ['a file without its second half', (whole) => whole.subarray(0, whole.length >> 1)],
+])('%s is no Parquet file, or one that is cut off', async (_, change) => {
+  writeFileSync(path, change(honest));
+  await expect(load()).rejects.toThrow(`${path}: is not a Parquet file, or it is cut off`);
+});
+
 test('a footer that is only written anew is as good, and a row group without rows is nothing', async () => {
   writeFileSync(
     path,

@@ -3,18 +3,17 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { startOf } from '../../support/compiled.ts';
-import { type EventLine, event, ndjson } from '../../support/events.ts';
+import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { type Ended, peakMemoryMb } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
-import { zstd } from '../../support/zstd.ts';
 
 const stores = new ObjectStores({ env: {} });
 const db = useStore();
@@ -26,99 +25,23 @@ const { counted, env, file, folder, run } = useLoader(db, (own) => {
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
 
-/** Must fail with a message that names the file and says why, and load nothing. */
-async function refused(path: string, reason: string | RegExp, ...flags: string[]): Promise<void> {
-  const { code, stdout, stderr } = await ingest(path, ...flags);
+const events = (count: number) => Array.from({ length: count }, () => event({ advertiser_id: account }));
+
+test('a packed file that is cut off is told without a stack trace; the whole file completes what came before the break', async () => {
+  const whole = gzipSync(ndjson(events(2_000)));
+  const path = await file('e.ndjson.gz', whole.subarray(0, whole.length >> 1));
+  const { code, stdout, stderr } = await ingest('--chunk-bytes', '20000', path);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  expect(stderr).toContain(path);
-  expect(stderr).toMatch(reason);
+  expect(stderr).toContain(`${path}: `);
+  expect(stderr).toMatch(/ends too early: it is truncated/);
   expect(stderr).not.toMatch(/^\s+at /m);
-  expect(await counted()).toBe(0);
-}
-
-const events = (count: number, fields: Partial<EventLine> = {}) =>
-  Array.from({ length: count }, () => event({ advertiser_id: account, ...fields }));
-
-const text = () => Buffer.from(ndjson(events(300)));
-const noise = () => Buffer.alloc(3_000, Buffer.from([0x9c, 0x01, 0xff]));
-const cut = (packed: Buffer) => packed.subarray(0, packed.length - 40);
-function damaged(packed: Buffer): Buffer {
-  const copy = Buffer.from(packed);
-  copy.fill(0xff, copy.length >> 1, (copy.length >> 1) + 20);
-  return copy;
-}
-
-function wrongChecksum(packed: Buffer): Buffer {
-  const copy = Buffer.from(packed);
-  copy[copy.length - 1] = ~(copy.at(-1) ?? 0);
-  return copy;
-}
-
-const withMore = (packed: Buffer) => Buffer.concat([packed, Buffer.from('more')]);
-const twice =
-  (pack: (content: Buffer) => Buffer, gap = 0) =>
-  () =>
-    Buffer.concat([pack(text()), Buffer.alloc(gap), pack(text())]);
-
-describe('a packed file that is broken loads nothing and says so', () => {
-  test.each<[string, string, () => Buffer, RegExp]>([
-    ['gzip, cut off', 'e.ndjson.gz', () => cut(gzipSync(text())), /ends too early: it is truncated/],
-    // What the damaged bytes say may also be that more should come.
-    ['gzip, damaged', 'e.ndjson.gz', () => damaged(gzipSync(text())), /gzip data is damaged|truncated/],
-    ['not gzip at all', 'e.ndjson.gz', noise, /holds neither gzip data nor text/],
-    ['brotli, cut off', 'e.csv.br', () => cut(brotliCompressSync(text())), /ends too early: it is truncated/],
-    ['brotli, damaged', 'e.csv.br', () => damaged(brotliCompressSync(text())), /damaged|truncated/],
-    [
-      'brotli, two one after the other',
-      'e.ndjson.br',
-      twice(brotliCompressSync),
-      /more bytes follow the end/,
-    ],
-    ['brotli, and more', 'e.ndjson.br', () => withMore(brotliCompressSync(text())), /more bytes follow/],
-    ['gzip, and more', 'e.ndjson.gz', () => withMore(gzipSync(text())), /gzip data is damaged/],
-    ['gzip, two with a gap', 'e.ndjson.gz', twice(gzipSync, 512), /more bytes follow the end/],
-    ['zstd, cut off', 'e.ndjson.zst', () => cut(zstd()), /truncated/],
-    ['zstd, damaged', 'e.ndjson.zst', () => damaged(zstd()), /zstd data is damaged/],
-    ['zstd, wrong checksum', 'e.ndjson.zst', () => wrongChecksum(zstd()), /zstd data is damaged/],
-    ['not zstd at all', 'e.ndjson.zst', noise, /holds neither zstd data nor text/],
-    ['not Parquet at all', 'e.parquet', text, /is not a Parquet file, or it is cut off/],
-    ['Parquet, empty', 'e.parquet', () => Buffer.alloc(0), /is not a Parquet file, or it is cut off/],
-  ])('%s', async (_, name, content, reason) => refused(await file(name, content()), reason));
-
-  test.each([
-    ['at its end', 1000],
-    ['in the middle', 4],
-  ])('Parquet, cut off %s', async (_, part) => {
-    const whole = await parquet(5_000);
-    await refused(
-      await file('e.parquet', whole.subarray(0, -Math.ceil(whole.length / Number(part)))),
-      /Parquet/,
-    );
-  });
-
-  test('and the whole file completes what came before the break', async () => {
-    const lines = ndjson(events(2_000));
-    const whole = gzipSync(lines);
-    const path = await file('e.ndjson.gz', whole.subarray(0, whole.length >> 1));
-    expect((await ingest('--chunk-bytes', '20000', path)).code).toBe(1);
-    const before = await counted();
-    expect(before).toBeGreaterThan(0);
-    await file('e.ndjson.gz', whole);
-    const { stdout } = await ingest('--json', path);
-    expect(JSON.parse(stdout)).toMatchObject({ rows: 2_000 - before, repeated_rows: before });
-    expect(await counted()).toBe(2_000);
-  });
+  const before = await counted();
+  expect(before).toBeGreaterThan(0);
+  await file('e.ndjson.gz', whole);
+  const again = await ingest('--json', path);
+  expect(JSON.parse(again.stdout)).toMatchObject({ rows: 2_000 - before, repeated_rows: before });
+  expect(await counted()).toBe(2_000);
 });
-
-async function parquet(rows: number, quantity = '1'): Promise<Buffer> {
-  const { stream } = await db.store.exec({
-    query: `SELECT concat({account:String}, '-', toString(number)) AS event_id, '2026-03-01 12:00:00' AS event_time,
-                   'impression' AS event_type, {account:String} AS advertiser_id, 'campaign' AS campaign_id,
-                   toString(${quantity}) AS quantity FROM numbers({rows:UInt32}) FORMAT Parquet`,
-    query_params: { account, rows },
-  });
-  return buffer(stream);
-}
 
 test('a line without end is refused in bounded memory', async () => {
   const { CLICKHOUSE_URL = '', ...rest } = env();
@@ -146,17 +69,6 @@ test('a line without end is refused in bounded memory', async () => {
 });
 
 describe('a file that cannot be read', () => {
-  test.each<[string, RegExp]>([
-    ['missing.csv', /there is no such file/],
-    ['missing-*.csv', /no file there/],
-    ['folder', /no file there/],
-    ['e', /the name does not tell the format/],
-  ])('%s is named', async (name, reason) => {
-    await mkdir(join(home, 'folder'));
-    await file('e', ndjson(events(1)));
-    await refused(join(home, name), reason);
-  });
-
   test('stops the run before the files beside it where its name tells no format', async () => {
     await file('a.ndjson', ndjson(events(2)));
     await file('b.txt', 'notes');

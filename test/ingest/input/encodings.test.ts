@@ -1,10 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { useLoader } from '../../support/loader.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
-const { db, loadText, inFile, refusal } = useMappedLoads();
-const loader = useLoader(db, () => {});
+const { loadText, inFile, refusal } = useMappedLoads();
 
 const header = 'event_time,creative_id,impressions\n';
 const creatives = (text: string | Buffer, flags = {}, ending = 'csv') =>
@@ -188,11 +186,4 @@ describe('serial dates', () => {
       '--dates: lotus is no kind of serial dates; there are excel, excel-1904',
     );
   });
-});
-
-test('an empty file under a packed name is as empty as one without', async () => {
-  for (const name of ['e.ndjson', 'e.ndjson.gz', 'e.csv.zst', 'e.csv.br']) {
-    const { code, stdout } = await loader.ingest(await loader.file(name, ''));
-    expect({ code, ...JSON.parse(stdout) }, name).toMatchObject({ code: 0, rows: 0, rejected_rows: 0 });
-  }
 });

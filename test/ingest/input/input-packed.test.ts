@@ -105,6 +105,28 @@ describe('text that is named as packed data', () => {
   });
 });
 
+const damaged = (packed: Buffer) =>
+  Buffer.from(packed).fill(0xff, packed.length >> 1, (packed.length >> 1) + 20);
+const withMore = (packed: Buffer) => Buffer.concat([packed, Buffer.from('more')]);
+const twice = (packed: Buffer, gap = 0) => Buffer.concat([packed, Buffer.alloc(gap), packed]);
+/** That is not made of the same over and over: damage in its middle is damage of what it holds. */
+const varied = Array.from({ length: 300 }, (_, n) => `${(n * n * 7_919) % 100_003} of ${n}\n`).join('');
+const [gzip, brotli] = [gzipSync(varied), brotliCompressSync(varied)];
+
+test.each([
+  ['gzip, cut off', gzip.subarray(0, -40), 'ends too early: it is truncated'],
+  // What the damaged bytes say may also be that more should come.
+  ['gzip, damaged', damaged(gzip), '(gzip data is damaged|truncated)'],
+  ['gzip, and more', withMore(gzip), 'gzip data is damaged'],
+  ['gzip, two with a gap', twice(gzip, 512), 'more bytes follow the end'],
+  ['brotli, cut off', brotli.subarray(0, -40), 'ends too early: it is truncated'],
+  ['brotli, damaged', damaged(brotli), '(damaged|truncated)'],
+  ['brotli, two one after the other', twice(brotli), 'more bytes follow the end'],
+  ['brotli, and more', withMore(brotli), 'more bytes follow'],
+])('a packed file that is broken says so: %s', async (kind, content, reason) => {
+  await refused(kind.startsWith('gzip') ? 'e.ndjson.gz' : 'e.ndjson.br', content, reason);
+});
+
 describe('files that hold no text are refused with what to do', () => {
   const zip = 'PK\x03\x04\x14\x00';
   test.each([

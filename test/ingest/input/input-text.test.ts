@@ -145,8 +145,9 @@ describe('the files of an argument', () => {
     );
   });
 
-  test.each(['missing.csv', 'missing-*.csv', 'e.csv/x.csv'])('%s is named', async (name) => {
+  test.each(['missing.csv', 'missing-*.csv', 'e.csv/x.csv', 'empty'])('%s is named', async (name) => {
     await writeFile(join(folder, 'e.csv'), '');
+    await mkdir(join(folder, 'empty'), { recursive: true });
     await expect(expandFiles([join(folder, name)], stores)).rejects.toThrow(`${join(folder, name)}: `);
   });
 
