@@ -7,7 +7,6 @@ import { useStore } from '../../support/store.ts';
 const db = useStore();
 const { load, events, rejects, writeByDuckDb } = useLoadedFiles(db);
 
-const time = '2026-01-31T12:00:00Z';
 const counts = { rejectedRows: 0, repeatedRows: 0, openRejects: 0 };
 
 describe('NULL in Parquet is no value', () => {
@@ -73,13 +72,6 @@ describe('NULL in Parquet is no value', () => {
     const rest = `TIMESTAMP '2026-01-31 12:00:00' AS event_time, 'impression' AS event_type, 'X' AS advertiser_id, 'C' AS campaign_id`;
     await writeByDuckDb('id.parquet', `SELECT CAST(NULL AS BIGINT) AS event_id, ${rest}`);
     expect(await events(await load('id.parquet'))).toMatchObject([{ event_id: '', impressions: '1' }]);
-  });
-
-  test('a quantity of Nullable(UInt64) by ClickHouse is 1 where it is NULL', async () => {
-    const query = `SELECT 'n' AS event_id, '${time}' AS event_time, 'impression' AS event_type, 'X' AS advertiser_id,
-      'C' AS campaign_id, CAST(NULL AS Nullable(UInt64)) AS quantity FORMAT Parquet`;
-    const loaded = await load('q.parquet', await buffer((await db.store.exec({ query })).stream));
-    expect(await events(loaded)).toMatchObject([{ impressions: '1' }]);
   });
 });
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
 import { useLines } from '../../support/event-lines.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -44,38 +43,4 @@ test.each<[string, number, string, string]>([
   expect(stderr).toContain(reason);
   expect(await counted()).toBe(wanted ? 0 : 2);
   if (which === 'unknown') expect((await ingest('--ignore-unknown', '--dry-run', path)).code).toBe(4);
-});
-
-/** What is an event does not depend on whether the line beside it is one. */
-test.each<[string, keyof typeof writers, (lines: string) => string]>([
-  ['CRLF in TSV', 'tsv', (text) => text.replaceAll('\n', '\r\n')],
-  ['blanks around CSV cells', 'csv', (text) => text.replaceAll(/\b,(?=\S)(?!.*confirmed)/g, ' , ')],
-  ['a comma at the end of CSV lines', 'csv', (text) => text.replaceAll(/(?<!confirmed)\n/g, ',\n')],
-  ['TRUE in CSV', 'csv', (text) => text.replaceAll(/,\n/g, ',TRUE\n')],
-  ['quoted "true" in CSV', 'csv', (text) => text.replaceAll(/,\n/g, ',"true"\n')],
-])('%s is taken the same beside a bad row and alone', async (_, kind, change) => {
-  const alone = await ingest(await file(`a.${kind}`, change(String(await writers[kind]([line(), line()])))));
-  expect(alone.code, alone.stderr).toBe(0);
-  const beside = await ingest(
-    await file(`b.${kind}`, change(String(await writers[kind]([line(), line({ quantity: '0' }), line()])))),
-  );
-  expect(JSON.parse(beside.stdout)).toMatchObject({ rows: 2, rejected_rows: 1 });
-  const stored =
-    'SELECT DISTINCT campaign_id, device FROM events WHERE trimBoth(advertiser_id) = {account:String}';
-  expect(await select(db.store, stored, { account: lines.account })).toHaveLength(1);
-});
-
-test.each<[string, (lines: string) => string]>([
-  ['a comma between JSON objects', (text) => text.replaceAll('}', '},')],
-  ['an escape that JSON does not have', (text) => text.replaceAll('"tv"', '"t\\x76"')],
-  ['form feeds around JSON', (text) => text.replaceAll(',"device"', '\f,\f"device"')],
-  ['a tab in JSON text', (text) => text.replaceAll('"tv"', '"t\tv"')],
-  ['two objects on a line', (text) => text.replaceAll('}\n', '}')],
-])('%s is rejected beside a good row and alone', async (_, change) => {
-  const bad = () => `${change(writers.ndjson([line(), line()])).trimEnd()}\n`;
-  const rejected = bad().split('\n').length - 1;
-  const alone = await ingest(await file('a.ndjson', bad()));
-  expect(JSON.parse(alone.stdout)).toMatchObject({ rows: 0, rejected_rows: rejected });
-  const beside = await ingest(await file('b.ndjson', `${writers.ndjson([line()])}${bad()}`));
-  expect(JSON.parse(beside.stdout)).toMatchObject({ rows: 1, rejected_rows: rejected });
 });

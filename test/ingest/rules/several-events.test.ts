@@ -35,6 +35,9 @@ const lines = (all = rows) =>
   all
     .map((row) => `${JSON.stringify(Object.fromEntries(row.map((cell, n) => [columns[n], cell])))}\n`)
     .join('');
+const mapped = (file: string) => [
+  ...['--mapping', file, `--set=advertiser_id=${files.account}`, '--set=campaign_id=c'],
+];
 const fields =
   'toString(event_time), creative_id, toUInt32(referrals), toUInt32(conversions), toString(spend)';
 
@@ -72,15 +75,7 @@ test('of Parquet, with times of the file in another zone than those without one'
   );
   const path = (await files.loader.file('none', '')).replace(/none$/, 'e.parquet');
   const { mapping: file = '' } = await inFile(mapping);
-  const set = [
-    '--set',
-    `advertiser_id=${files.account}`,
-    '--set',
-    'campaign_id=c',
-    '--timezone',
-    'Asia/Tokyo',
-  ];
-  const { stdout, stderr } = await files.loader.ingest('--mapping', file, ...set, path);
+  const { stdout, stderr } = await files.loader.ingest(...mapped(file), '--timezone=Asia/Tokyo', path);
   expect(JSON.parse(stdout), stderr).toMatchObject({ rows: 2, rejected_rows: 0 });
   const stored = await select<Record<string, unknown>>(
     db.store,
@@ -98,8 +93,7 @@ test('of Avro, and again nothing is left to load', async () => {
   const records = rows.map((row) => Object.fromEntries(row.map((cell, n) => [columns[n], cell])));
   const path = await files.loader.file('e.avro', await avroFile(schema, records));
   const { mapping: file = '' } = await inFile(mapping);
-  const set = ['--set', `advertiser_id=${files.account}`, '--set', 'campaign_id=c'];
-  const load = async () => JSON.parse((await files.loader.ingest('--mapping', file, ...set, path)).stdout);
+  const load = async () => JSON.parse((await files.loader.ingest(...mapped(file), path)).stdout);
   expect(await load()).toMatchObject({ rows: 3, left_out_rows: 3 });
   expect(await load()).toMatchObject({ rows: 0, repeated_rows: 3 });
 });
@@ -112,9 +106,8 @@ test('a faulty event is rejected by its record and number, the others count; cor
   ];
   const path = await files.loader.file('e.csv', table(',', bad));
   const { mapping: file = '' } = await inFile(mapping);
-  const set = ['--set', `advertiser_id=${files.account}`, '--set', 'campaign_id=c'];
   for (const repeated of [false, true]) {
-    const { code, stdout, stderr } = await files.loader.ingest('--mapping', file, ...set, path);
+    const { code, stdout, stderr } = await files.loader.ingest(...mapped(file), path);
     expect({ code, ...JSON.parse(stdout) }).toMatchObject(
       repeated
         ? { code: 4, rows: 0, repeated_rows: 4, open_rejects: 3 }
@@ -168,23 +161,17 @@ test('small files beside each other, and chunks of a few records, lose and doubl
     where: undefined,
     events: mapping.events.map(({ where: _, ...event }) => event),
   });
-  const set = ['--set', `advertiser_id=${files.account}`, '--set', 'campaign_id=c'];
+  const record = (ad: string) => ['2026-03-01 10:00:00', '2026-03-03', ad, '1', '100'];
   const paths: string[] = [];
   for (let n = 0; n < 4; n++) {
-    const all = Array.from({ length: 5 }, (_, m) => [
-      '2026-03-01 10:00:00',
-      '2026-03-03',
-      `${n}-${m}`,
-      '1',
-      '100',
-    ]);
+    const all = Array.from({ length: 5 }, (_, m) => record(`${n}-${m}`));
     paths.push(await files.loader.file(`e${n}.csv`, table(',', all)));
   }
-  const loaded = JSON.parse((await files.loader.ingest('--mapping', file, ...set, ...paths)).stdout);
+  const loaded = JSON.parse((await files.loader.ingest(...mapped(file), ...paths)).stdout);
   expect(loaded).toMatchObject({ rows: 40, rejected_rows: 0 });
-  const all = Array.from({ length: 50 }, (_, m) => ['2026-03-01 10:00:00', '2026-03-03', `${m}`, '1', '100']);
+  const all = Array.from({ length: 50 }, (_, m) => record(`${m}`));
   const path = await files.loader.file('more.csv', table(',', all));
-  const cut = ['--mapping', file, ...set, '--chunk-bytes', '300', path];
+  const cut = [...mapped(file), '--chunk-bytes', '300', path];
   expect(JSON.parse((await files.loader.ingest(...cut)).stdout)).toMatchObject({ rows: 100 });
   expect(JSON.parse((await files.loader.ingest(...cut)).stdout)).toMatchObject({
     rows: 0,

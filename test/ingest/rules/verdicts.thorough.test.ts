@@ -31,6 +31,10 @@ const odd: readonly (readonly [line: string, isEvent: boolean])[] = [
   [`\ufeff${object({})}`, false],
   [object({}) + object({}), false],
   [object({}).replace('}', ',}'), false],
+  [`${object({})},`, false],
+  [object({ device: 'tv' }).replace('"tv"', '"t\\x76"'), false],
+  [object({ device: 'tv' }).replace('"tv"', '"t\tv"'), false],
+  [object({ device: 'tv' }).replace(',"device"', '\f,\f"device"'), false],
 ];
 
 /** Lines that become events among those beside them; each has an id of its own, so that none was loaded before. */

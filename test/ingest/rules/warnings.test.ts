@@ -81,13 +81,8 @@ describe('an amount that is read because of its name', () => {
       .map((row) => `${row.join(separator)}\n`)
       .join('');
   const flags = () => [
-    '--ignore-unknown',
-    '--map',
-    'event_time=Day',
-    '--map',
-    'impressions=Impr',
-    '--set',
-    `advertiser_id=${account}`,
+    ...['--ignore-unknown', '--map=event_time=Day', '--map=impressions=Impr'],
+    `--set=advertiser_id=${account}`,
   ];
 
   test.each([
