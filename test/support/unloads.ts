@@ -1,31 +1,21 @@
+import { expect } from 'vitest';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type EventLine, event, ndjson } from './events.ts';
-import { type TestLoader, useLoader } from './loader.ts';
+import { useLoader } from './loader.ts';
 import { requireAgreement } from './rebuilt.ts';
 import type { TestStore } from './store.ts';
 
-export interface Unloads {
-  readonly account: string;
-  readonly file: TestLoader['file'];
-  readonly run: TestLoader['run'];
-  /** Events of the current account, on the same days of one month in each test. */
-  events(count: number, fields?: Partial<EventLine>): EventLine[];
-  /** Returns the id of the load. */
-  load(path: string, chunkBytes?: number): Promise<string>;
-  /** Events of the current account, and what a rollup says that they cost. */
-  counted(): Promise<[events: number, spent: string]>;
-  /** The same, after a look whether rollups and ledger agree with all that is stored. */
-  sound(): Promise<[events: number, spent: string]>;
-}
+export type Unloads = ReturnType<typeof useUnloads>;
 
-export function useUnloads(db: TestStore): Unloads {
-  let account: string;
+export function useUnloads(db: TestStore) {
+  let account = '';
   const { file, run } = useLoader(db, (own) => {
     ({ account } = own);
   });
 
+  /** Events of the current account, on the same days of one month in each test. */
   const events = (count: number, fields: Partial<EventLine> = {}): EventLine[] =>
     Array.from({ length: count }, (_, n) =>
       event({
@@ -36,6 +26,7 @@ export function useUnloads(db: TestStore): Unloads {
       }),
     );
 
+  /** Events of the current account, and what a rollup says that they cost. */
   async function counted(): Promise<[events: number, spent: string]> {
     const [row] = await select<{ events: number; spent: string }>(
       db.store,
@@ -47,14 +38,30 @@ export function useUnloads(db: TestStore): Unloads {
     return [row?.events ?? -1, row?.spent ?? ''];
   }
 
+  /** The newest load of a kind. */
+  const last = async (kind: string) => {
+    const query = 'SELECT max(load_id) AS id FROM loads WHERE kind = {kind:String}';
+    return (await select<{ id: string }>(db.store, query, { kind }))[0]?.id ?? '';
+  };
+  /** Writes the rejected rows of a load with a quantity that counts. */
+  const corrected = async (id: string) => {
+    const { stdout } = await run(['rejects', id, '--json']);
+    return file('corrected.ndjson', stdout.replaceAll('"quantity":"0"', '"quantity":"1"'));
+  };
+
   return {
     get account() {
       return account;
     },
-    file,
-    run,
-    events,
-    load: async (path, chunkBytes = 20_000) => {
+    ...{ file, run, events, last, corrected, counted },
+    /** Replays them; returns the replay. */
+    replayed: async (id: string) => {
+      const { code, stderr } = await run(['replay', id, await corrected(id)]);
+      expect(code, stderr).toBe(0);
+      return last('replay');
+    },
+    /** Returns the id of the load. */
+    load: async (path: string, chunkBytes = 20_000) => {
       const { loadId = '' } = await loadEvents({
         store: db.store,
         input: new LocalFile(path),
@@ -63,7 +70,7 @@ export function useUnloads(db: TestStore): Unloads {
       });
       return loadId;
     },
-    counted,
+    /** The same as `counted`, after a look whether rollups and ledger agree with all that is stored. */
     sound: async () => {
       await requireAgreement(db.store);
       return counted();

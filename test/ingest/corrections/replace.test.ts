@@ -8,14 +8,14 @@ import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { describeTarget, replacedLoads } from '../../../ingest/replace/target.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
-import { completedAfterEachStep, replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
+import { replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 import { failingAt, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
-const { file, run, events, load, counted, sound } = loads;
+const { file, run, events, load, last, counted, sound } = loads;
 
 const replace = (...args: string[]) => run(['ingest', 'events', '--quiet', '--json', ...args]);
 async function replaced(...args: string[]): Promise<string> {
@@ -31,11 +31,6 @@ const kindOf = async (id: string) =>
       { id },
     )
   )[0];
-
-async function lastReplay(): Promise<string> {
-  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
-  return (await select<{ replay: string }>(db.store, query))[0]?.replay ?? '';
-}
 
 test('a load is replaced: its events go and the new ones come, those of others stay, and nothing comes back', async () => {
   const others = await file('others.ndjson', ndjson(events(30)));
@@ -70,31 +65,13 @@ test('a load is replaced: its events go and the new ones come, those of others s
   expect(await sound()).toEqual([60, '8.5']);
 });
 
-test('a load that replaces another is taken back, and the old file brought back, in one step each', async () => {
-  const old = await file('old.ndjson', ndjson(events(20)));
-  const by = await replaced('--replaces', await load(old), await file('new.ndjson', ndjson(events(10))));
-  const back = await replaced('--replaces', by, old);
-  expect(await sound()).toEqual([20, '2']);
-  expect((await run(['unload', back])).stderr).toContain('20 events deleted');
-  await load(old);
-  expect(await sound()).toEqual([20, '2']);
-});
-
 test('the same file, read through another mapping, takes the place of what it was loaded as', async () => {
   const csv = 'event_time,advertiser_id,campaign_id,impressions,cost\n'.concat(
     ...Array.from({ length: 10 }, () => `2026-03-01,${loads.account},c,1,0.5\n`),
   );
   const path = await file('e.csv', csv);
-  const wrong = await replaced(
-    '--map',
-    'revenue=cost',
-    '--ignore-unknown',
-    '--set',
-    'publisher_id=p',
-    '--set',
-    'ad_unit_id=u',
-    path,
-  );
+  const flags = ['--map=revenue=cost', '--ignore-unknown', '--set=publisher_id=p', '--set=ad_unit_id=u'];
+  const wrong = await replaced(...flags, path);
   expect(await counted()).toEqual([10, '0']);
   expect((await replace('--map', 'spend=cost', path)).stderr).toContain('already loaded as load');
   await replaced('--replaces', wrong, '--map', 'spend=cost', path);
@@ -154,13 +131,8 @@ test('days of an account are replaced, whichever loads brought them, on both sid
   expect(await sound()).toEqual([3, '9']);
   expect((await run(['unload', by])).code).toBe(0);
   // A file whose events are there already takes their place and that of others.
-  await replaced(
-    '--replaces-days',
-    '2026-11-03',
-    '--of',
-    loads.account,
-    await file('c.ndjson', ndjson([at('2026-11-03')])),
-  );
+  const third = await file('c.ndjson', ndjson([at('2026-11-03')]));
+  await replaced('--replaces-days', '2026-11-03', '--of', loads.account, third);
   expect(await sound()).toEqual([2, '2']);
 });
 
@@ -204,7 +176,7 @@ test('a rejected row that other flags make an event of waits for no correction a
   const corrected = (await rejected(id)).stdout.replaceAll('"quantity":"0"', '"quantity":"3"');
   await run(['replay', id, await file('corrected.ndjson', corrected)]);
   expect(await counted()).toEqual([8, '0.8']);
-  expect((await run(['unload', await lastReplay()])).stderr).toContain('1 rejected row');
+  expect((await run(['unload', await last('replay')])).stderr).toContain('1 rejected row');
 
   const again = await replace('--round-money', '--replaces', id, path);
   expect(again.code).toBe(4);
@@ -224,17 +196,17 @@ test('a rejected row that other flags make an event of waits for no correction a
   // Nor is it lost when the file comes once more, or what was dismissed open again.
   const third = await replace('--round-money', '--ignore-unknown', '--replaces', by, path);
   expect(third.code).toBe(4);
-  const [last] = JSON.parse(third.stdout).loads;
-  const kept = (await rejected(last)).stdout;
-  expect(kept).toBe(stdout.replaceAll(by, last));
-  expect(kept).toContain(last);
+  const [newest] = JSON.parse(third.stdout).loads;
+  const kept = (await rejected(newest)).stdout;
+  expect(kept).toBe(stdout.replaceAll(by, newest));
+  expect(kept).toContain(newest);
   // A correction that was taken back needs no change.
-  await run(['replay', last, await file('again.ndjson', kept)]);
+  await run(['replay', newest, await file('again.ndjson', kept)]);
   expect(await sound()).toEqual([9, '0.923457']);
-  await run(['rejects', last, '--dismiss']);
-  await run(['unload', await lastReplay()]);
-  await run(['rejects', last, '--dismiss']);
-  const fourth = await replace('--round-money', '--replaces', last, path);
+  await run(['rejects', newest, '--dismiss']);
+  await run(['unload', await last('replay')]);
+  await run(['rejects', newest, '--dismiss']);
+  const fourth = await replace('--round-money', '--replaces', newest, path);
   expect(fourth).toMatchObject({ code: 0, stderr: expect.not.stringContaining('list them with') });
   expect(JSON.parse(fourth.stdout).open_rejects).toBe(0);
   expect(await sound()).toEqual([8, '0.823457']);
@@ -277,11 +249,7 @@ test('what cannot be replaced is refused, and nothing is changed', async () => {
     'the earlier first',
   );
   await run(['rebuild']);
-  const [{ rebuild } = { rebuild: '' }] = await select<{ rebuild: string }>(
-    db.store,
-    "SELECT max(load_id) AS rebuild FROM loads WHERE kind = 'rebuild'",
-  );
-  expect(await refused('--replaces', rebuild, path)).toContain('is no load of files');
+  expect(await refused('--replaces', await last('rebuild'), path)).toContain('is no load of files');
   const empty = await file('empty.ndjson', '');
   expect(await refused('--replaces', id, empty)).toContain('have no events');
   expect(await counted()).toEqual([20, '2']);
@@ -388,5 +356,4 @@ test('the rewrite of a month that only the old load has is ended by the same com
   expect(await sound()).toEqual([5, '0.5']);
 });
 
-completedAfterEachStep(db, loads, 'a load');
 replacedBesideReaders(db, useService(db), loads, 'two months');

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { select } from '../../../clickhouse/client.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { completedAfterEachStep, replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
@@ -8,6 +7,7 @@ import { failingAt, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
+completedAfterEachStep(db, loads, 'a load');
 completedAfterEachStep(db, loads, 'days');
 replacedBesideReaders(db, useService(db), loads, 'a month');
 
@@ -23,17 +23,9 @@ test('days with a chunk in doubt are not replaced before it is loaded or taken b
     query_params: { id },
     clickhouse_settings: { mutations_sync: '2' },
   });
+  const flags = (day: string) => ['--quiet', '--replaces-days', day, '--of', account];
   const replace = async (day: string) =>
-    run([
-      'ingest',
-      'events',
-      '--quiet',
-      '--replaces-days',
-      day,
-      '--of',
-      account,
-      await file('new.ndjson', at(day)),
-    ]);
+    run(['ingest', 'events', ...flags(day), await file('new.ndjson', at(day))]);
   expect((await replace('2026-12-02')).stderr).toContain(
     `it is unknown whether all of ${doubtful} arrived (load ${id})`,
   );
@@ -66,7 +58,7 @@ const rejectedSteps = [
 ];
 
 test('a replacement that is killed after each thing that it does with rejected rows is ended by the same command, with all of them', async () => {
-  const { file, run, events, load, sound } = loads;
+  const { file, run, events, load, last, sound } = loads;
   const at = { event_time: '2026-03-01T12:00:00Z' };
   const path = (name: string, count: number) =>
     file(`${name}.ndjson`, withRejects(events(count, { ...at, campaign_id: name })));
@@ -80,9 +72,7 @@ test('a replacement that is killed after each thing that it does with rejected r
   const row = (await open(id)).find((each) => each.file === stays);
   const corrected = { ...row, event: { ...row?.event, quantity: '3' } };
   await run(['replay', id, await file('corrected.ndjson', JSON.stringify(corrected))]);
-  const replays = "SELECT load_id AS replay FROM loads WHERE kind = 'replay' LIMIT 1";
-  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, replays);
-  await run(['unload', replay]);
+  await run(['unload', await last('replay')]);
 
   for (const step of rejectedSteps) {
     const killed = replaceBy(failingAt(db.store, step, 'after'), { load: id }, old, stays);

@@ -13,7 +13,7 @@ import { ofTwoMonths, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
-const { file, run, events, load, counted, sound } = loads;
+const { file, run, events, load, last, replayed, counted, sound } = loads;
 
 const stateOf = async (id: string) =>
   select(db.store, 'SELECT toString(state) AS state FROM loads FINAL WHERE load_id = {id:String}', { id });
@@ -136,13 +136,7 @@ nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\
   expect(await counted()).toEqual(before);
   expect(await stateOf(id)).toEqual([{ state: 'loaded' }]);
 
-  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll(
-    '"quantity":"0"',
-    '"quantity":"1"',
-  );
-  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
-  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
-  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  const replay = await replayed(id);
   const { stderr } = await run(['unload', replay, '--dry-run']);
   expect(stderr).toContain('4 events deleted, 4 rejected rows open again, rollups of 2 months rebuilt');
   expect((await run(['unload', replay])).stderr).toContain(
@@ -162,8 +156,7 @@ test('a load whose rejected rows were replayed is taken back or replaced after i
   const id = await load(path);
   const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll('0.1000000001', '0.1');
   expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
-  const query = "SELECT max(load_id) AS replay FROM loads WHERE kind = 'replay'";
-  const [{ replay } = { replay: '' }] = await select<{ replay: string }>(db.store, query);
+  const replay = await last('replay');
   expect(await counted()).toEqual([20, '2']);
 
   const whole = await file('whole.ndjson', ndjson(events(20)));
@@ -192,13 +185,8 @@ test('an unload that was refused was not interrupted: what is to be done with it
   const path = await file('killed.ndjson', withRejects(events(40)));
   const killed = { input: new LocalFile(path), chunkBytes: 2_000, now: () => new Date() };
   await expect(loadEvents({ store: failingAfter(db.store, 2), ...killed })).rejects.toThrow('killed');
-  const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'events'";
-  const [{ id } = { id: '' }] = await select<{ id: string }>(db.store, query);
-  const corrected = (await run(['rejects', id, '--json'])).stdout.replaceAll(
-    '"quantity":"0"',
-    '"quantity":"1"',
-  );
-  expect((await run(['replay', id, await file('corrected.ndjson', corrected)])).code).toBe(0);
+  const id = await last('events');
+  await replayed(id);
   expect((await run(['unload', id])).stderr).toContain('Take that load back first');
   const told = [(await run(['verify'])).stderr, (await run(['status', '--next'])).stdout];
   for (const text of told) expect(text).not.toContain('unload was interrupted');
@@ -237,8 +225,7 @@ test.each([
   let id = what;
   if (what === 'a rebuild') {
     await run(['rebuild']);
-    const query = "SELECT max(load_id) AS id FROM loads WHERE kind = 'rebuild'";
-    [{ id } = { id }] = await select<{ id: string }>(db.store, query);
+    id = await last('rebuild');
   }
   const { code, stderr } = await run(['unload', id]);
   expect(code).toBe(1);
