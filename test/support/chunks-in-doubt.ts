@@ -6,21 +6,8 @@ import { rollups } from '../../clickhouse/rollups.ts';
 import { type EventLine, event, load } from './events.ts';
 import { onEveryShard, type TestStore } from './store.ts';
 
-export interface ChunksInDoubt {
-  /** Three hundred events of two months. */
-  events(): EventLine[];
-  /** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
-  leaveInDoubt(lines: readonly EventLine[], options?: { readonly dedupe?: boolean }): Promise<void>;
-  /** Loads events by a loader that died before it could note what was acknowledged, as did the server. */
-  leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt?: string): Promise<void>;
-  /** What the store has; its rollups must agree. */
-  counted(): Promise<unknown>;
-  withdrawn(): Promise<unknown[]>;
-  mutate(query: string): Promise<unknown>;
-}
-
 /** A store that is empty before each test. */
-export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
+export function useChunksInDoubt(test: TestStore) {
   const mutate = (query: string) => onEveryShard(test, query);
 
   const tables = ['events', ...rollups(catalog).map(({ table }) => table)];
@@ -29,6 +16,7 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
       await mutate(`TRUNCATE TABLE ${table}`);
   });
 
+  /** Three hundred events of two months. */
   const events = (): EventLine[] =>
     Array.from({ length: 300 }, (_, n) =>
       event({
@@ -38,10 +26,8 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
       }),
     );
 
-  async function leaveInDoubt(
-    lines: readonly EventLine[],
-    options?: { readonly dedupe?: boolean },
-  ): Promise<void> {
+  /** Loads events by a loader that died before it could note what was acknowledged; rollups were rebuilt since. */
+  async function leaveInDoubt(lines: readonly EventLine[], options?: { readonly dedupe?: boolean }) {
     await load(test.store, lines, 40_000, options);
     await mutate(
       'ALTER TABLE load_chunks UPDATE loaded_at = toDateTime64(0, 6), rows = 0, rejected_rows = 0 WHERE true',
@@ -54,6 +40,7 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
     });
   }
 
+  /** What the store has; its rollups must agree. */
   async function counted(): Promise<unknown> {
     expect((await verifyRollups(test.store, catalog)).differences).toEqual([]);
     const query =
@@ -61,7 +48,8 @@ export function useChunksInDoubt(test: TestStore): ChunksInDoubt {
     return (await select(test.store, query))[0];
   }
 
-  async function leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt = '2026-01-01'): Promise<void> {
+  /** The same of a loader that died with its server. */
+  async function leaveInDoubtAtRestart(lines: readonly EventLine[], sentAt = '2026-01-01') {
     // Otherwise the engine removes a part half a minute after a test deletes its last row, and forgets its name.
     for (const table of tables) {
       await mutate(`ALTER TABLE ${table} MODIFY SETTING remove_empty_parts = 0`);

@@ -1,12 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { type EventLine, event, ndjson } from './events.ts';
 import { useLoader } from './loader.ts';
 import type { Command } from './process.ts';
-import { testSeed as seed, seededRandom } from './random.ts';
 import type { TestStore } from './store.ts';
 
 interface Loaded {
@@ -16,17 +14,7 @@ interface Loaded {
   readonly duplicate_rows: number;
 }
 
-export interface DedupedLoads {
-  /** Events with the ids `from` up to `to`; `fields` tell otherwise equal lines apart, as a second export would. */
-  lines(from: number, to: number, fields?: Partial<EventLine>): EventLine[];
-  file(name: string, events: readonly EventLine[]): Promise<string>;
-  start(...args: string[]): Command;
-  ingest(...args: string[]): Promise<Loaded>;
-  /** Events and ids of the current account; the rollups must agree with all that is stored. */
-  counted(): Promise<{ events: number; ids: number } | undefined>;
-}
-
-export function useDedupedLoads(db: TestStore): DedupedLoads {
+export function useDedupedLoads(db: TestStore) {
   let account: string;
   const {
     file,
@@ -35,6 +23,7 @@ export function useDedupedLoads(db: TestStore): DedupedLoads {
   } = useLoader(db, (own) => {
     ({ account } = own);
   });
+  /** Events with the ids `from` up to `to`; `fields` tell otherwise equal lines apart, as a second export would. */
   function lines(from: number, to: number, fields: Partial<EventLine> = {}): EventLine[] {
     return Array.from({ length: to - from }, (_, n) =>
       event({ event_id: `${account}-${from + n}`, advertiser_id: account, ...fields }),
@@ -48,6 +37,7 @@ export function useDedupedLoads(db: TestStore): DedupedLoads {
     return JSON.parse(stdout);
   }
 
+  /** Events and ids of the current account; the rollups must agree with all that is stored. */
   async function counted(): Promise<{ events: number; ids: number } | undefined> {
     expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
     const [row] = await select<{ events: number; ids: number }>(
@@ -58,27 +48,8 @@ export function useDedupedLoads(db: TestStore): DedupedLoads {
     );
     return row;
   }
-  return { lines, file: (name, events) => file(name, ndjson(events)), start, ingest, counted };
-}
-
-/** Kills a load with --dedupe so many times before it may go through. */
-export function killedAndRepeated(
-  { lines, file, start, ingest, counted }: DedupedLoads,
-  kills: number,
-  size: number,
-): void {
-  test(`killed ${kills} times and repeated, each event_id is counted once (seed ${seed})`, async () => {
-    const random = seededRandom(seed);
-    const repeated = (n: number) => lines(n * size, n * size + 1.5 * size, { device: `device-${n}` });
-    const paths = await Promise.all([0, 1, 2, 3].map((n) => file(`${n}.ndjson`, repeated(n))));
-    const args = ['--dedupe', '--chunk-bytes', '60000', ...paths];
-    for (let kill = 0; kill < kills; kill++) {
-      const load = start('ingest', 'events', ...args);
-      await delay(300 + 2 * size * random());
-      await load.kill('SIGKILL');
-    }
-    const { rows, repeated_rows, duplicate_rows } = await ingest(...args);
-    expect(rows + repeated_rows + duplicate_rows).toBeLessThanOrEqual(6 * size);
-    expect(await counted(), `seed ${seed}`).toEqual({ events: 4.5 * size, ids: 4.5 * size });
-  });
+  return {
+    ...{ lines, start, ingest, counted },
+    file: (name: string, events: readonly EventLine[]) => file(name, ndjson(events)),
+  };
 }

@@ -4,38 +4,15 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { select } from '../../clickhouse/client.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { type EventLoadOptions, type LoadResult, loadEvents } from '../../ingest/load/load-events.ts';
-import { type TestLoader, useLoader } from './loader.ts';
+import { useLoader } from './loader.ts';
 import type { Counted } from './recount.ts';
 import type { TestStore } from './store.ts';
-
-/** An event as it is stored; numbers as text. */
-export type StoredEvent = Readonly<Record<keyof Counted, string>>;
 
 const columns =
   'event_id event_time advertiser_id campaign_id creative_id publisher_id ad_unit_id site_id device ad_requests impressions referrals conversions spend revenue confirmed reason';
 
-export interface StoredReject {
-  readonly line: number;
-  readonly fields: readonly string[];
-  readonly raw: string;
-}
-
 /** Files of one test, and what the store has of them. */
-export interface LoadedFiles {
-  /** Of the current test. */
-  readonly account: string;
-  readonly loader: TestLoader;
-  /** Writes a file and loads it; without content one that is there. */
-  load(name: string, content?: string | Buffer, options?: Partial<EventLoadOptions>): Promise<LoadResult>;
-  /** By event id. */
-  events(load: LoadResult): Promise<StoredEvent[]>;
-  /** By line. */
-  rejects(load: LoadResult): Promise<StoredReject[]>;
-  /** Writes a Parquet file by a SELECT of DuckDB. */
-  writeByDuckDb(name: string, query: string): Promise<void>;
-}
-
-export function useLoadedFiles(db: TestStore): LoadedFiles {
+export function useLoadedFiles(db: TestStore) {
   let own = { account: '', home: '' };
   const loader = useLoader(db, (given) => {
     own = given;
@@ -46,7 +23,8 @@ export function useLoadedFiles(db: TestStore): LoadedFiles {
       return own.account;
     },
     loader,
-    load: async (name, content, options) => {
+    /** Writes a file and loads it; without content one that is there. */
+    load: async (name: string, content?: string | Buffer, options?: Partial<EventLoadOptions>) => {
       if (content !== undefined) await writeFile(path(name), content);
       const now = () => new Date();
       return loadEvents({
@@ -57,23 +35,26 @@ export function useLoadedFiles(db: TestStore): LoadedFiles {
         ...options,
       });
     },
-    events: ({ loadId }) => {
+    /** As they are stored, by event id; numbers as text. */
+    events: ({ loadId }: LoadResult) => {
       const values = columns.split(' ').map((name) => `toString(e.${name}) AS ${name}`);
-      return select(
+      return select<Readonly<Record<keyof Counted, string>>>(
         db.store,
         `SELECT ${values.join(', ')} FROM events AS e
          WHERE chunk IN (SELECT chunk FROM load_chunks WHERE load_id = {loadId:String}) ORDER BY e.event_id`,
         { loadId },
       );
     },
-    rejects: ({ loadId }) =>
-      select(
+    /** By line. */
+    rejects: ({ loadId }: LoadResult) =>
+      select<{ readonly line: number; readonly fields: readonly string[]; readonly raw: string }>(
         db.store,
         `SELECT toUInt32(line) AS line, arrayMap(fault -> fault.field, r.faults) AS fields, raw
          FROM rejected_rows AS r FINAL WHERE load_id = {loadId:String} ORDER BY r.line`,
         { loadId },
       ),
-    writeByDuckDb: async (name, query) => {
+    /** Writes a Parquet file by a SELECT of DuckDB. */
+    writeByDuckDb: async (name: string, query: string) => {
       const instance = await DuckDBInstance.create(':memory:');
       const connection = await instance.connect();
       try {

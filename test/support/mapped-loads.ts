@@ -8,7 +8,7 @@ import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
-import { type TestStore, useStore } from './store.ts';
+import { useStore } from './store.ts';
 
 /** What a load came to: the fields asked for of each event, and the faults of each rejected row. */
 export interface MappedLoad {
@@ -18,22 +18,8 @@ export interface MappedLoad {
   readonly leftOut: number;
 }
 
-export interface MappedLoads {
-  readonly db: TestStore;
-  /** What was warned of, by all loads. */
-  readonly warned: readonly string[];
-  /** Flags with a mapping file of this content. */
-  inFile(mapping: unknown, name?: string): Promise<{ readonly mapping: string }>;
-  /** Loads a file through a mapping. */
-  load(flags: MappingFlags, file: string, fields: string): Promise<MappedLoad>;
-  /** The same of text, which is CSV unless told otherwise, of an account of its own. */
-  loadText(flags: MappingFlags, text: string | Buffer, fields: string, ending?: string): Promise<MappedLoad>;
-  /** What is said against a mapping. */
-  refusal(flags: MappingFlags): Promise<string>;
-}
-
 /** Loads through mappings, on a database of the test file. */
-export function useMappedLoads(): MappedLoads {
+export function useMappedLoads() {
   const db = useStore();
   let folder = '';
   let made = 0;
@@ -47,6 +33,7 @@ export function useMappedLoads(): MappedLoads {
     await writeFile(join(folder, name), content);
     return join(folder, name);
   };
+  /** Loads a file through a mapping. */
   const load = async (flags: MappingFlags, file: string, fields: string): Promise<MappedLoad> => {
     const valid = await validateMapping(db.store, await readMapping(flags));
     const rejected: string[] = [];
@@ -74,17 +61,21 @@ export function useMappedLoads(): MappedLoads {
   };
   return {
     db,
-    warned,
+    /** What was warned of, by all loads. */
+    warned: warned as readonly string[],
     load,
-    inFile: async (mapping, name = `mapping-${++made}.json`) => ({
+    /** Flags with a mapping file of this content. */
+    inFile: async (mapping: unknown, name = `mapping-${++made}.json`) => ({
       mapping: await written(name, typeof mapping === 'string' ? mapping : JSON.stringify(mapping)),
     }),
-    loadText: async (flags, text, fields, ending = 'csv') => {
+    /** Loads text, which is CSV unless told otherwise, of an account of its own. */
+    loadText: async (flags: MappingFlags, text: string | Buffer, fields: string, ending = 'csv') => {
       const account = `mapped-${++made}`;
       const set = [...(flags.set ?? []), `advertiser_id=${account}`, 'campaign_id=c'];
       return load({ ...flags, set }, await written(`${account}.${ending}`, text), fields);
     },
-    refusal: async (flags) => {
+    /** What is said against a mapping. */
+    refusal: async (flags: MappingFlags): Promise<string> => {
       try {
         await validateMapping(db.store, await readMapping(flags));
       } catch (error) {

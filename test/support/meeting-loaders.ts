@@ -4,21 +4,11 @@ import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { type EventLine, event, ndjson } from './events.ts';
-import { done, type TestLoader, useLoader } from './loader.ts';
+import { done, useLoader } from './loader.ts';
 import type { Command } from './process.ts';
 import type { TestStore } from './store.ts';
 
-export interface MeetingLoaders {
-  readonly file: TestLoader['file'];
-  start(...args: string[]): Command;
-  events(count: number): EventLine[];
-  /** Events of the current account; what the rollups say must agree with all that is stored. */
-  counted(): Promise<number>;
-  /** Chunks of the newest load: how many it has claimed, how many are loaded. */
-  chunks(): Promise<{ claimed: number; loaded: number }>;
-}
-
-export function useMeetingLoaders(db: TestStore): MeetingLoaders {
+export function useMeetingLoaders(db: TestStore) {
   let account: string;
   let home: string;
   const {
@@ -43,11 +33,13 @@ export function useMeetingLoaders(db: TestStore): MeetingLoaders {
 
   const start = (...args: string[]): Command => begin(args);
 
+  /** Events of the current account; what the rollups say must agree with all that is stored. */
   async function counted(): Promise<number> {
     expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
     return countedEvents();
   }
 
+  /** Chunks of the newest load: how many it has claimed, how many are loaded. */
   async function chunks(): Promise<{ claimed: number; loaded: number }> {
     const [row] = await select<{ claimed: number; loaded: number }>(
       db.store,
@@ -60,6 +52,8 @@ export function useMeetingLoaders(db: TestStore): MeetingLoaders {
 
   return { file, start, events, counted, chunks };
 }
+
+type MeetingLoaders = ReturnType<typeof useMeetingLoaders>;
 
 export const until = (check: () => Promise<void> | void): Promise<void> =>
   vi.waitFor(check, { timeout: 60_000, interval: 20 });
@@ -85,30 +79,4 @@ export function sameFilesAtOnce(
     expect(loads.reduce((sum, { rows }) => sum + rows, 0)).toBe(600 * count);
     for (const { rows, repeated_rows } of loads) expect(rows + repeated_rows).toBe(600 * count);
   });
-}
-
-/** A load that is stopped by a signal. */
-export function stoppedBy(
-  { file, start, events, counted, chunks }: MeetingLoaders,
-  signals: readonly NodeJS.Signals[],
-  count: number,
-): void {
-  test.each(signals)(
-    '%s finishes the chunks in flight, says how to go on, and the same command completes',
-    async (signal) => {
-      const path = await file('e.ndjson', ndjson(events(count)));
-      const args = ['ingest', 'events', '--json', '--chunk-bytes', '60000', path];
-      const stopped = start(...args);
-      await until(async () => expect((await chunks()).loaded).toBeGreaterThan(1));
-      const { code, stdout, stderr } = await stopped.kill(signal);
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(/Rows already loaded are kept; run the same command again to continue/);
-      const before = await counted();
-      expect(before).toBeGreaterThan(0);
-      expect(before).toBeLessThan(count);
-
-      expect(await done(start(...args))).toMatchObject({ rows: count - before, repeated_rows: before });
-      expect(await counted()).toBe(count);
-    },
-  );
 }

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
-import type { LoadCounts } from '../../ingest/ledger/load.ts';
 import { type EventLoadOptions, loadEvents } from '../../ingest/load/load-events.ts';
-import { type TestLoader, useLoader } from './loader.ts';
+import { useLoader } from './loader.ts';
 import { parquetFile, type Shape } from './parquet.ts';
 import type { TestStore } from './store.ts';
 
@@ -16,19 +15,9 @@ interface Sums {
 }
 
 /** A Parquet file of its own for each test. */
-export interface ParquetLoads {
-  readonly account: string;
-  readonly path: string;
-  readonly loader: TestLoader;
-  written(rows: number, shape?: Shape): Promise<Buffer>;
-  load(options?: Partial<EventLoadOptions>): Promise<LoadCounts>;
-  /** What the store has of the current account, in the raw table and in its reports alike. */
-  stored(): Promise<Sums | undefined>;
-}
-
-export function useParquetLoads(db: TestStore): ParquetLoads {
-  let account: string;
-  let path: string;
+export function useParquetLoads(db: TestStore) {
+  let account = '';
+  let path = '';
   const loader = useLoader(db, (own) => {
     account = own.account;
     path = join(own.home, 'e.parquet');
@@ -45,6 +34,7 @@ export function useParquetLoads(db: TestStore): ParquetLoads {
     return loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 1 << 20, now, ...options });
   }
 
+  /** What the store has of the current account, in the raw table and in its reports alike. */
   async function stored() {
     const [row] = await select<Sums>(
       db.store,
@@ -69,10 +59,7 @@ export function useParquetLoads(db: TestStore): ParquetLoads {
     get path() {
       return path;
     },
-    loader,
-    written,
-    load,
-    stored,
+    ...{ loader, written, load, stored },
   };
 }
 

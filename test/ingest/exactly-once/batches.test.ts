@@ -33,6 +33,9 @@ const loadWith = async (
   return results.map(({ rows, repeatedRows, rejectedRows }) => ({ rows, repeatedRows, rejectedRows }));
 };
 
+const fresh = { rows: 20, repeatedRows: 0, rejectedRows: 1 };
+const known = { rows: 0, repeatedRows: 20, rejectedRows: 0 };
+
 /** Small files, each with a record that is no event. */
 const filesOf = (count: number) =>
   Promise.all(
@@ -100,14 +103,10 @@ const batchesOf = `SELECT toUInt32(uniqExact(batch)) AS batches, toUInt32(uniqEx
 test('small files are stored in a few statements, and nothing is held back afterwards', async () => {
   const paths = await filesOf(30);
   const { store, statements } = counting();
-  expect(await load(store, ...paths)).toEqual(
-    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
-  );
+  expect(await load(store, ...paths)).toEqual(paths.map(() => fresh));
   expect(statements.filter((query) => /^INSERT INTO incoming /.test(query)).length).toBeLessThan(3);
   expect(await select(db.store, batchesOf, { account })).toEqual([{ batches: 0, chunks: 0 }]);
-  expect(await load(db.store, ...paths)).toEqual(
-    paths.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
-  );
+  expect(await load(db.store, ...paths)).toEqual(paths.map(() => known));
   await whole(600);
 });
 
@@ -116,9 +115,7 @@ test('small files of a batch that was not stored are sent again in a few stateme
   await tableIsOld();
   await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
   const { store, statements } = counting();
-  expect(await load(store, ...paths)).toEqual(
-    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
-  );
+  expect(await load(store, ...paths)).toEqual(paths.map(() => fresh));
   expect(statements.filter((query) => /^INSERT INTO incoming /.test(query)).length).toBeLessThan(5);
   await whole(600);
 });
@@ -129,9 +126,7 @@ test('small files that are in doubt are mended in one turn, which compares rollu
   await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
   const turns = `SELECT toUInt32(uniqExact(load_id)) AS turns FROM loads WHERE kind = 'rebuild'`;
   const before = await select<{ turns: number }>(db.store, turns);
-  expect(await load(db.store, ...paths)).toEqual(
-    paths.map(() => ({ rows: 20, repeatedRows: 0, rejectedRows: 1 })),
-  );
+  expect(await load(db.store, ...paths)).toEqual(paths.map(() => fresh));
   const after = await select<{ turns: number }>(db.store, turns);
   expect((after[0]?.turns ?? 0) - (before[0]?.turns ?? 0)).toBe(1);
   await whole(600);
@@ -193,7 +188,7 @@ test.each([
   expect(attempts).toBe(5);
   expect(await counted()).toBe(0);
   expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
-  expect(await load(db.store, path)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+  expect(await load(db.store, path)).toEqual([fresh]);
 });
 
 /** Loads files and tells of those that failed. */
@@ -229,7 +224,7 @@ describe('of small files that are stored together one that ClickHouse refuses fa
     await refusing(async () => {
       await expect(load(breaking('before'), ...paths)).rejects.toThrow('broken by the test');
       const { store, statements } = counting();
-      expect(await load(store, paths[0] ?? '')).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+      expect(await load(store, paths[0] ?? '')).toEqual([fresh]);
       // The batch, which is refused, and then the chunk by itself.
       expect(statements.filter((query) => query.startsWith('INSERT INTO incoming '))).toHaveLength(2);
       // What the batch has rejected of the other files is there until they come.
@@ -296,15 +291,13 @@ test.each([
   // Its own file is enough.
   for (const path of [first, third]) await rename(path, `${path}.away`);
   const { store, statements } = counting();
-  expect(await load(store, second)).toEqual([{ rows: 20, repeatedRows: 0, rejectedRows: 1 }]);
+  expect(await load(store, second)).toEqual([fresh]);
   const isWithdrawn = statements.some((query) => query.includes('INSERT INTO withdrawn_chunks'));
   expect(isWithdrawn).toBe(when === 'before' && !heldBack);
   for (const path of [first, third]) await rename(`${path}.away`, path);
   const again = [first, second, third];
   for (const { rows, repeatedRows } of await load(db.store, ...again)) expect(rows + repeatedRows).toBe(20);
-  expect(await load(db.store, ...again)).toEqual(
-    again.map(() => ({ rows: 0, repeatedRows: 20, rejectedRows: 0 })),
-  );
+  expect(await load(db.store, ...again)).toEqual(again.map(() => known));
   await whole(60);
 });
 

@@ -1,31 +1,29 @@
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
-import { writeLoads } from '../../../ingest/history/load-history.ts';
 import { ndjson } from '../../support/events.ts';
-import { sameFilesAtOnce, stoppedBy, until, useMeetingLoaders } from '../../support/meeting-loaders.ts';
+import { done } from '../../support/loader.ts';
+import { sameFilesAtOnce, until, useMeetingLoaders } from '../../support/meeting-loaders.ts';
 import { useStore } from '../../support/store.ts';
 
-const db = useStore();
-const loaders = useMeetingLoaders(db);
-const { file, start, events, chunks } = loaders;
+const loaders = useMeetingLoaders(useStore());
+const { file, start, events, counted, chunks } = loaders;
 
 sameFilesAtOnce(loaders, ['the same order', 'opposite orders'], 10);
-stoppedBy(loaders, ['SIGINT', 'SIGTERM'], 20_000);
 
-test('a killed load is dead in the history once its last sign of life is old', async () => {
-  const path = await file('e.ndjson', ndjson(events(30_000)));
-  const killed = start('ingest', 'events', path);
-  await until(async () => expect((await chunks()).claimed).toBe(1));
-  await killed.kill('SIGKILL');
-  const history = async () => {
-    const out = new PassThrough();
-    const [listed] = await Promise.all([
-      text(out),
-      writeLoads(db.store, out, 'ndjson', 50).then(() => out.end()),
-    ]);
-    return listed.split('\n').find((line) => line.includes(`:${killed.pid}"`));
-  };
-  expect(await history()).toContain('"state":"running"');
-  await until(async () => expect(await history()).toContain('"state":"dead"'));
-});
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s finishes the chunks in flight, says how to go on, and the same command completes',
+  async (signal) => {
+    const path = await file('e.ndjson', ndjson(events(20_000)));
+    const args = ['ingest', 'events', '--json', '--chunk-bytes', '60000', path];
+    const stopped = start(...args);
+    await until(async () => expect((await chunks()).loaded).toBeGreaterThan(1));
+    const { code, stdout, stderr } = await stopped.kill(signal);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/Rows already loaded are kept; run the same command again to continue/);
+    const before = await counted();
+    expect(before).toBeGreaterThan(0);
+    expect(before).toBeLessThan(20_000);
+
+    expect(await done(start(...args))).toMatchObject({ rows: 20_000 - before, repeated_rows: before });
+    expect(await counted()).toBe(20_000);
+  },
+);

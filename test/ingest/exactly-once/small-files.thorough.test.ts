@@ -1,19 +1,38 @@
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
-import { event } from '../../support/events.ts';
+import { event, ndjson } from '../../support/events.ts';
 import { done } from '../../support/loader.ts';
 import { until, useMeetingLoaders } from '../../support/meeting-loaders.ts';
-import { writeSmallFiles } from '../../support/small-files.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const { file, start, events, counted } = useMeetingLoaders(db);
 
-test('a loader of small files that is killed is continued by the same command', async () => {
+/** A folder of files with a few events each, of every format, some of them odd; and how many events there are. */
+async function smallFiles(files: number) {
   const folder = (await file('x', '')).replace(/x$/, 'small');
-  const all = await writeSmallFiles(folder, 100, events);
+  await mkdir(folder);
+  let all = 0;
+  for (let n = 0; n < files; n++) {
+    const lines = events(1 + (n % 3)).map((line, m) => ({ ...line, creative_id: `"${n}", line\n${m}` }));
+    const columns = Object.keys(lines[0] ?? {}) as (keyof (typeof lines)[0])[];
+    const inQuotes = (cell: unknown) => `"${`${cell ?? ''}`.replaceAll('"', '""')}"`;
+    const cells = (delimiter: string) =>
+      [columns, ...lines.map((line) => columns.map((name) => inQuotes(line[name])))]
+        .map((row) => row.join(delimiter))
+        .join('\n');
+    const contents = [`ndjson:${ndjson(lines)}`, `csv:${cells(',')}\n`, `tsv:${cells('\t')}`];
+    const [, ending, content = ''] = /^(\w+):(.*)$/s.exec(contents[n % 3] ?? '') ?? [];
+    await writeFile(join(folder, `${String(n).padStart(3, '0')}.${ending}`), content);
+    all += lines.length;
+  }
+  return { folder, all };
+}
+
+test('a loader of small files that is killed is continued by the same command', async () => {
+  const { folder, all } = await smallFiles(100);
   const loaded = `SELECT toUInt32(uniqExact(chunk)) AS chunks FROM load_chunks
     WHERE load_id IN (SELECT load_id FROM loads WHERE startsWith(file, {folder:String}))`;
   for (const state of ['', ' AND toUInt64(sent_at) > 0', ' AND toUInt64(loaded_at) > 0']) {
@@ -31,8 +50,7 @@ test('a loader of small files that is killed is continued by the same command', 
 });
 
 test('a folder of small files is loaded as if each were alone', async () => {
-  const folder = (await file('x', '')).replace(/x$/, 'small');
-  const all = await writeSmallFiles(folder, 40, events);
+  const { folder, all } = await smallFiles(40);
   const bad = { ...event(events(1)[0]), device: 'x'.repeat(40) };
   const lines = ['', JSON.stringify(events(1)[0]), JSON.stringify(bad)];
   await writeFile(join(folder, 'bad.ndjson'), lines.join('\r\n'));

@@ -169,22 +169,10 @@ test('types of every kind are read, by a mapping and through nested records', as
     { ...record, other: Buffer.from('wxyz'), local: null, sure: null },
   ]);
   const mapped = [
-    ...['--map', 'advertiser_id=who.account', '--map', 'campaign_id=who.campaign', '--map', 'event_id=id'],
-    ...[
-      '--map',
-      'spend=money',
-      '--map',
-      'revenue=share',
-      '--map',
-      'confirmed=sure',
-      '--map',
-      'creative_id=other',
-      '--map',
-      'publisher_id=seller.account',
-      '--set',
-      'ad_unit_id=u',
-    ],
-    ...['--set', 'event_type=impression', '--ignore-unknown', '--timezone', 'Europe/Berlin'],
+    ...['--map=advertiser_id=who.account', '--map=campaign_id=who.campaign', '--map=event_id=id'],
+    ...['--map=spend=money', '--map=revenue=share', '--map=confirmed=sure', '--map=creative_id=other'],
+    ...['--map=publisher_id=seller.account', '--set=ad_unit_id=u', '--set=event_type=impression'],
+    ...['--ignore-unknown', '--timezone=Europe/Berlin'],
   ];
   const path = await file('e.avro', bytes);
   const byDay = await ingest(...mapped, '--map', 'event_time=day', path);

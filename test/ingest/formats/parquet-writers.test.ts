@@ -147,6 +147,7 @@ function byDuckDb(
 
 const map = ['event_time=at', 'campaign_id=campaign.id', 'device=campaign.on.device'];
 const mapped = [...map.flatMap((each) => ['--map', each]), '--ignore-unknown'];
+const one = () => [`--set=advertiser_id=${own.account}`, '--set=campaign_id=c', '--set=impressions=1'];
 
 test('every type of time, number and text, in every packing, in structures and without value', async () => {
   const folder = join(own.home, 'files');
@@ -199,10 +200,7 @@ test('a time with a zone is that moment also in an expression, whatever --timezo
   );
   const expressions = { event_time: "if({converted} != '', {converted}, {clicked})" };
   const mapping = await loader.file('m.json', JSON.stringify({ expressions }));
-  const { stderr } = await loader.ingest(
-    ...['--mapping', mapping, '--timezone', 'Asia/Tokyo', '--set', 'campaign_id=c', '--set', 'impressions=1'],
-    ...['--set', `advertiser_id=${own.account}`, path],
-  );
+  const { stderr } = await loader.ingest(...one(), '--mapping', mapping, '--timezone', 'Asia/Tokyo', path);
   expect(stderr).toContain('row 3: event_time is required');
   expect((await stored(own.account)).map(({ at }) => at)).toEqual([
     '2026-09-02 10:00:01.500',
@@ -210,22 +208,8 @@ test('a time with a zone is that moment also in an expression, whatever --timezo
   ]);
 });
 
-const one = () => [
-  '--set',
-  `advertiser_id=${own.account}`,
-  '--set',
-  'campaign_id=c',
-  '--set',
-  'impressions=1',
-];
-
 test('Spark: a time of 96 bits that no event can have is a bad row', async () => {
-  const { code, stderr } = await loader.ingest(
-    ...one(),
-    '--map',
-    'event_time=a',
-    fixture('int96_from_spark'),
-  );
+  const { code, stderr } = await loader.ingest(...one(), '--map=event_time=a', fixture('int96_from_spark'));
   expect(code).toBe(4);
   expect((await stored(own.account)).map(({ at }) => at)).toEqual([
     '2024-01-01 01:00:00.000',

@@ -1,15 +1,59 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { afterAll, expect, test } from 'vitest';
-import { cutCsv } from '../../support/csv-cells.ts';
+import { select } from '../../../clickhouse/client.ts';
+import { sameNames } from '../../../ingest/event/mapping.ts';
+import { plainReading } from '../../../ingest/event/reading.ts';
+import { csv } from '../../../ingest/formats/csv.ts';
+import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const folder = mkdtempSync(join(tmpdir(), 'adtally-cells-'));
 afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A record as the loader takes it apart: no cells where its quotes are broken. */
+interface CutRecord {
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/**
+ * The records and cells of a CSV file without a header, cut by the loader and taken apart by its SQL; how many records were
+ * counted when its chunks were cut, and how the records of each chunk were taken apart.
+ */
+async function cutCsv(content: string, { delimiter = ',', chunkBytes = 1 << 20 } = {}) {
+  const file = join(folder, 'cells.csv');
+  await writeFile(file, content);
+  const table = 'CREATE OR REPLACE TABLE cells (line UInt32, cells Array(String)) ENGINE = Memory';
+  await db.store.command({ query: table });
+  const { chunks, close } = await csv.open(new LocalFile(file), {
+    reading: { ...plainReading(file), delimiter, header: false, mappingOf: sameNames },
+    chunkBytes,
+    onBytes: () => {},
+  });
+  let counted = 0;
+  const selects: string[] = [];
+  for await (const { source, stream, firstLine, rows } of chunks(async () => [])) {
+    counted += rows;
+    selects.push(source.select);
+    const { stream: answer } = await db.store.exec({
+      query: `INSERT INTO cells SELECT at_line, cells FROM (${source.select}) FORMAT ${source.format}`,
+      values: Readable.from(stream(), { objectMode: false }),
+      query_params: { firstLine },
+    });
+    await finished(answer.resume());
+  }
+  await close();
+  const records = await select<CutRecord>(db.store, 'SELECT line, cells FROM cells ORDER BY line');
+  return { records, counted, selects };
+}
 
 const delimiters = [',', ';', '|', '\t', ' '] as const;
 
@@ -73,7 +117,7 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
       `x\n${written.map((each, n) => `${each[name].replace(/\r+$/, '')}${lineEnds[n]}`).join('')}`;
     const expected = oracle(content('forOracle'), delimiter);
     for (const sizes of [{}, { chunkBytes: 300 }]) {
-      const found = await cutCsv(db.store, folder, content('record'), { delimiter, ...sizes });
+      const found = await cutCsv(content('record'), { delimiter, ...sizes });
       expect(found.counted).toBe(expected.length);
       expect(found.records.map(({ cells }) => cells)).toEqual(expected);
     }
@@ -82,7 +126,7 @@ test.each(delimiters.flatMap((delimiter) => [[delimiter, false] as const, [delim
 
 test('one cell with a delimiter, anywhere in a chunk, has the quotes of all looked at; without it none are', async () => {
   const plain = Array.from({ length: 60 }, (_, n) => `"a-${n}",${n},"b"`);
-  const cut = (lines: readonly string[]) => cutCsv(db.store, folder, `${lines.join('\n')}\n`);
+  const cut = (lines: readonly string[]) => cutCsv(`${lines.join('\n')}\n`);
   const { records, selects } = await cut(plain);
   expect(records.map(({ cells }) => cells)).toEqual(plain.map((_, n) => [`a-${n}`, `${n}`, 'b']));
   expect(selects).toHaveLength(1);
@@ -100,7 +144,7 @@ test('one cell with a delimiter, anywhere in a chunk, has the quotes of all look
 test('a record keeps the number of its line behind cells with line ends and blank lines', async () => {
   const content = 'a,1\n\n"b\n\n",2\r\n\r\nc,3\n"d\r\n",4\n\n\ne,5';
   for (const sizes of [{}, { chunkBytes: 8 }, { chunkBytes: 1 }]) {
-    const { records } = await cutCsv(db.store, folder, content, sizes);
+    const { records } = await cutCsv(content, sizes);
     expect(records.map(({ line, cells }) => [line, cells[1]])).toEqual([
       [1, '1'],
       [3, '2'],
@@ -113,7 +157,7 @@ test('a record keeps the number of its line behind cells with line ends and blan
 
 test('a record whose first quote lies behind the size of a chunk is not cut at a line end in quotes', async () => {
   for (const chunkBytes of [1, 5, 6, 20]) {
-    const { records } = await cutCsv(db.store, folder, 'x\nlong,"x\ny"\nb,1', { chunkBytes });
+    const { records } = await cutCsv('x\nlong,"x\ny"\nb,1', { chunkBytes });
     expect(records.map(({ line, cells }) => [line, ...cells])).toEqual([
       [1, 'x'],
       [2, 'long', 'x\ny'],
@@ -136,7 +180,7 @@ test.each(delimiters.filter((each) => each !== ' '))(
       'last',
     ];
     for (const chunkBytes of [1 << 20, 30]) {
-      const found = await cutCsv(db.store, folder, lines.join('\n'), { delimiter: d, chunkBytes });
+      const found = await cutCsv(lines.join('\n'), { delimiter: d, chunkBytes });
       expect(found.counted).toBe(lines.length);
       const good = found.records.filter(({ cells }) => cells.length > 0).map(({ line }) => line);
       const isGood = (line: string) => line.startsWith('good') || line === 'last';
@@ -149,7 +193,7 @@ test('a quote that is not closed within 1 MiB spoils its own line, however the f
   const filler = Array.from({ length: 24_000 }, (_, n) => `filler-${n},${'x'.repeat(40)}`);
   const lines = ['first,1', '"open,2', ...filler, 'close",3', 'last,4'];
   for (const chunkBytes of [4 << 20, 500_000]) {
-    const found = await cutCsv(db.store, folder, lines.join('\n'), { chunkBytes });
+    const found = await cutCsv(lines.join('\n'), { chunkBytes });
     expect(found.counted).toBe(lines.length);
     expect(found.records.filter(({ cells }) => cells.length !== 2).map(({ line }) => line)).toEqual([2]);
   }
@@ -159,7 +203,7 @@ test('a long record of several cells in quotes is one record, however the file i
   const long = (letter: string) => `"${`${letter.repeat(99)}\n`.repeat(7_000)}"`;
   const content = `a,b,c\n${long('x')},${long('y')},z\nlast,1,2\n`;
   for (const chunkBytes of [4 << 20, 1_000_000, 1_000]) {
-    const { records, counted } = await cutCsv(db.store, folder, content, { chunkBytes });
+    const { records, counted } = await cutCsv(content, { chunkBytes });
     expect(records.map(({ line, cells }) => [line, cells.length, cells[2]])).toEqual([
       [1, 3, 'c'],
       [2, 3, 'z'],
@@ -175,8 +219,8 @@ test(`any text has the same records however it is cut (seed ${seed})`, async () 
   const characters = [...'\n\n\r"",,aü \t\0\\', '\r\n', '""'];
   for (let round = 0; round < 10; round++) {
     const text = Array.from({ length: 1 + below(60) }, () => characters[below(characters.length)]).join('');
-    const whole = await cutCsv(db.store, folder, `x\n${text}`);
-    const cut = await cutCsv(db.store, folder, `x\n${text}`, { chunkBytes: 1 + below(40) });
+    const whole = await cutCsv(`x\n${text}`);
+    const cut = await cutCsv(`x\n${text}`, { chunkBytes: 1 + below(40) });
     expect(cut.records, JSON.stringify(text)).toEqual(whole.records);
     expect([whole.counted, cut.counted]).toEqual([whole.records.length, whole.records.length]);
   }
@@ -184,7 +228,7 @@ test(`any text has the same records however it is cut (seed ${seed})`, async () 
 
 test('a carriage return at the begin of a line is part of it, wherever a chunk begins', async () => {
   for (const chunkBytes of [1, 1 << 20]) {
-    const { records } = await cutCsv(db.store, folder, 'x\n\ra,1\n\r\n\r\r\n\rb,2\n\r', { chunkBytes });
+    const { records } = await cutCsv('x\n\ra,1\n\r\n\r\r\n\rb,2\n\r', { chunkBytes });
     expect(records.map(({ line, cells }) => [line, ...cells])).toEqual([
       [1, 'x'],
       [2, '\ra', '1'],

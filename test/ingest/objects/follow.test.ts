@@ -37,6 +37,17 @@ const lines = (from: number, count: number) =>
     ),
   );
 
+/** A folder of this test, and what writes a file there that nobody writes to any more. */
+async function folderOf(name: string) {
+  const path = join(home, name);
+  await mkdir(path);
+  const write = async (file: string, content: string, at = new Date(Date.now() - 60_000)) => {
+    await writeFile(join(path, file), content);
+    await utimes(join(path, file), at, at);
+  };
+  return { path, write };
+}
+
 const following = (...args: string[]) => followingOf('events', ...args);
 
 function followingOf(what: string, ...args: string[]) {
@@ -210,13 +221,7 @@ test('a store that is away for a while ends nothing; one that refuses the first 
 });
 
 test('files of a folder are followed when nobody writes to them any more', async () => {
-  const inbox = join(home, 'inbox');
-  await mkdir(inbox, { recursive: true });
-  const before = new Date(Date.now() - 60_000);
-  const write = async (name: string, content: string, at = before) => {
-    await writeFile(join(inbox, name), content);
-    await utimes(join(inbox, name), at, at);
-  };
+  const { path: inbox, write } = await folderOf('inbox');
   const ahead = new Date(Date.now() + 600_000);
   await write('written.ndjson', lines(0, 3), ahead);
   const running = following(inbox);
@@ -224,15 +229,14 @@ test('files of a folder are followed when nobody writes to them any more', async
   await running.loaded(2);
   await running.said(/written\.ndjson: its time of writing is in the future/);
   await appendFile(join(inbox, 'written.ndjson'), lines(3, 2));
-  await utimes(join(inbox, 'written.ndjson'), before, before);
+  await utimes(join(inbox, 'written.ndjson'), 0, 0);
   await running.loaded(5);
   expect((await running.stopped()).match(/in the future/g)).toHaveLength(1);
   expect(await loader.counted()).toBe(7);
 });
 
 test('a place that fails keeps no other out, and neither does a link to nothing or to itself, nor a file whose name is not UTF-8', async () => {
-  const inbox = join(home, 'inbox');
-  await mkdir(inbox);
+  const { path: inbox, write } = await folderOf('inbox');
   await symlink(join(home, 'nothing'), join(inbox, '0.ndjson'));
   await symlink('loop.ndjson', join(inbox, 'loop.ndjson'));
   await writeFile(Buffer.from(`${inbox}/f\xfcr.ndjson`, 'latin1'), lines(30, 1));
@@ -243,8 +247,7 @@ test('a place that fails keeps no other out, and neither does a link to nothing 
   await expect.poll(noted, { timeout: 60_000 }).toContain(`${s3()} ${inbox}`);
   storage.meet(() => ({ status: 403, code: 'AccessDenied' }));
   await running.said(/do not give access to it \(403 AccessDenied\); trying again/);
-  await writeFile(join(inbox, '2.ndjson'), lines(10, 3));
-  await utimes(join(inbox, '2.ndjson'), 0, 0);
+  await write('2.ndjson', lines(10, 3));
   await running.loaded(3);
   storage.reset();
   await put('3.ndjson', lines(20, 4));
@@ -257,14 +260,8 @@ test('a place that fails keeps no other out, and neither does a link to nothing 
 });
 
 test('a file that could not be moved is moved later, also by another follower, and keeps no other out', async () => {
-  const [inbox, done] = [join(home, 'inbox'), join(home, 'done')];
-  await mkdir(inbox);
-  await mkdir(done);
-  const before = new Date(Date.now() - 60_000);
-  const write = async (name: string, content: string) => {
-    await writeFile(join(inbox, name), content);
-    await utimes(join(inbox, name), before, before);
-  };
+  const { path: inbox, write } = await folderOf('inbox');
+  const { path: done } = await folderOf('done');
   // No longer name is possible, and this one is taken.
   const long = `${'a'.repeat(248)}.ndjson`;
   await write(long, lines(0, 2));
@@ -343,13 +340,8 @@ test('a list that was confirmed confirms nothing that is loaded later, also afte
 
 test('a list on disk confirms nothing once more when only its mode changes, or its folder is named otherwise', async () => {
   const day = '2026-03-01';
-  const days = join(home, 'days');
-  await mkdir(days);
-  const list = async (name: string, of: string) => {
-    const before = new Date(Date.now() - 60_000);
-    await writeFile(join(days, name), `account_id,day\n${account},${of}\n`);
-    await utimes(join(days, name), before, before);
-  };
+  const { path: days, write } = await folderOf('days');
+  const list = (name: string, of: string) => write(name, `account_id,day\n${account},${of}\n`);
   await list('1.csv', day);
   const first = followingOf('confirmations', days);
   await first.said(/1\.csv: 1 day confirmed/);
