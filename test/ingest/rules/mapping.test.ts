@@ -63,6 +63,8 @@ describe('fields from columns and constants', () => {
       /column CTR is not a field of an event \(--suggest, or a mapping, tells what is meant\); there are event_id, .* \(--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out\)$/,
     );
     expect((await loadText({ map: [day], ignoreUnknown: true }, text, '1')).events).toEqual([[1]]);
+    const ended = 'Day,impressions\n2026-03-01,7,\n';
+    expect((await loadText({ map: [day] }, ended, '1')).events).toEqual([[1]]);
     const empty = text.replace(',CTR', ',,').replace(',0.1', ',0.1,');
     expect((await loadText({ map: [day], ignoreUnknown: true }, empty, '1')).events).toEqual([[1]]);
     const nameless = text.replace(',CTR', ',');
