@@ -2,6 +2,7 @@ import { Writable } from 'node:stream';
 import pino from 'pino';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { defaultPaceRules } from '../../../src/http/report/gate/pace.ts';
 import { reportFormats } from '../../../src/report/formats.ts';
 import { insertLarge } from '../../support/accounts.ts';
 import { event, load, loadRows } from '../../support/events.ts';
@@ -197,23 +198,22 @@ test('log and metrics tell answers from memory, with their rows', async () => {
   expect(await metric(service.url, 'adtally_answers_kept_bytes')).toBeGreaterThan(1_000);
 });
 
-describe('beside callers that read nothing', () => {
+describe('beside a caller that reads nothing', () => {
+  const held = { ...defaultPaceRules.held, ms: 60_000 };
+  const full = useService(db, { MAX_CONCURRENT_REPORTS: '1' }, undefined, {
+    pace: { ...defaultPaceRules, held },
+  });
   beforeAll(() => insertLarge(db.store, ['large'], 21_000));
 
-  test('an answer from memory needs no place, and a large one is not kept', async () => {
-    const range = { start_time: '2026-03-01', end_time: '2026-03-01' };
-    await service.post('/v1/campaigns', 'advertiser', range);
-    const token = await service.token('large');
-    const stuck = [
-      await openReport(service.url, { token }),
-      await openReport(service.url, { token: await service.token('large'), start: '2025-12-31' }).catch(
-        () => undefined,
-      ),
-    ];
+  test('an answer from memory needs no place', async () => {
+    const asked = () => full.post('/v1/campaigns', 'advertiser', march);
+    await expect.poll(async () => cacheOf(await asked()), { timeout: 20_000 }).toBe('hit');
+    const stuck = await openReport(full.url, { token: await full.token('large') });
+    await expect.poll(() => metric(full.url, 'adtally_reports_running')).toBe(1);
     const startedAt = performance.now();
-    const response = await service.post('/v1/campaigns', 'advertiser', range);
-    expect([response.status, cacheOf(response)]).toEqual([200, 'hit']);
+    expect(cacheOf(await asked())).toBe('hit');
     expect(performance.now() - startedAt).toBeLessThan(2_000);
-    for (const answer of stuck) answer?.destroy();
+    expect(await metric(full.url, 'adtally_reports_running')).toBe(1);
+    stuck.destroy();
   });
 });

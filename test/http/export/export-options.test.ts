@@ -58,8 +58,9 @@ const requests: Readonly<Record<string, object>> = {
   },
 };
 
+const path = '/v1/campaigns/breakdowns/device_date';
+
 describe.each(Object.entries(requests))('%s', (_, fields) => {
-  const path = '/v1/campaigns/breakdowns/device_date';
   const withoutTime = (answer: string) => answer.replace(/"last_update_time":"[^"]+"/, '');
   const token = () => service.token('advertiser');
 
@@ -83,16 +84,21 @@ describe.each(Object.entries(requests))('%s', (_, fields) => {
     const asPlain = 'totals' in fields && Object.keys(fields).length === 1;
     expect(other.status).toBe(asPlain ? 304 : 200);
   });
+});
 
-  test.runIf('filters' in fields)('is part of a link', async () => {
-    const linkPath = exportPath(path, 'csv').replace('export', 'links');
-    const made = await service.post(linkPath, 'advertiser', { ...march, ...fields });
+test.each(Object.entries(requests).filter(([, fields]) => 'filters' in fields))(
+  '%s is part of a link',
+  async (_, fields) => {
+    const made = await service.post(exportPath(path, 'csv').replace('export', 'links'), 'advertiser', {
+      ...march,
+      ...fields,
+    });
     const { link } = JSON.parse(await made.text()).result;
     const followed = await fetch(`${service.url}${link}`);
     const posted = await service.post(path, 'advertiser', { ...march, ...fields }, { accept: 'text/csv' });
     expect([followed.status, await followed.text()]).toEqual([200, await posted.text()]);
-  });
-});
+  },
+);
 
 test.each([
   ['limit=ten', 'limit'],
