@@ -122,7 +122,7 @@ export function certificateRefused(cause: Error, server: string): Error | undefi
   if (!/^(?:ERR_TLS_CERT_|CERT_|UNABLE_TO_)|SELF_SIGNED/.test(code)) return undefined;
   const isUnknown = /^UNABLE_TO_|SELF_SIGNED/.test(code);
   const advice = isUnknown ? ': NODE_EXTRA_CA_CERTS names the authority that vouches for it' : '';
-  // Node.js names what the certificate is of.
+  // For a wrong address the first line has the names of the certificate.
   const [reason] = cause.message.split('\n', 1);
   return new Error(`the certificate of ${server} is not accepted (${reason || code})${advice}`, { cause });
 }
