@@ -27,7 +27,8 @@ const timerSeconds = wholeNumber(
 );
 /** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
-const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
+const address = (protocol: RegExp, reason: string) =>
+  z.url({ protocol, hostname: /./, error: reason, abort: true });
 /** A wrong address would only be noticed when somebody misses its spans. */
 const collector = address(
   /^https?$/,
@@ -68,10 +69,17 @@ const environment = z.object({
       'is not a cluster name: letters, digits, _ - and ., not starting with - or .',
     )
     .optional(),
-  REDIS_URL: address(
-    /^rediss?$/,
-    'is not the address of a Redis server, such as redis://localhost:6379',
-  ).optional(),
+  REDIS_URL: address(/^rediss?$/, 'is not the address of a Redis server, such as redis://localhost:6379')
+    .refine(
+      (text) => isPossible(() => decodeURIComponent(new URL(text).username + new URL(text).password)),
+      'has a % in user or password that begins no escape: write it as %25',
+    )
+    // The client would read the digits that it begins with, or take database 0, which another installation may count in.
+    .refine(
+      (text) => /^\/?\d*$/.test(new URL(text).pathname),
+      'has a path that is no database: redis://localhost:6379/1 names one by its number',
+    )
+    .optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),
   ADMIN_PORT: port.optional(),

@@ -48,7 +48,25 @@ test.each<Refused>([
   ['CLICKHOUSE_DATABASE', 'a b', 'is not a database name: letters, digits and _, not starting with a digit'],
   ['CLICKHOUSE_CLUSTER', '-', 'is not a cluster name: letters, digits, _ - and ., not starting with - or .'],
   ['CLICKHOUSE_CLUSTER', 'ads', "needs CLICKHOUSE_URL, the address of one of the cluster's nodes"],
-  ['REDIS_URL', 'localhost:6379', 'is not the address of a Redis server, such as redis://localhost:6379'],
+  ...['localhost:6379', 'redis:localhost', 'redis:///1'].map(
+    (url): Refused => [
+      'REDIS_URL',
+      url,
+      'is not the address of a Redis server, such as redis://localhost:6379',
+    ],
+  ),
+  ...['/abc', '/1/2', '/1.5', '/-1', '/%31'].map(
+    (path): Refused => [
+      'REDIS_URL',
+      `redis://localhost${path}`,
+      'has a path that is no database: redis://localhost:6379/1 names one by its number',
+    ],
+  ),
+  [
+    'REDIS_URL',
+    'redis://:50%off@localhost',
+    'has a % in user or password that begins no escape: write it as %25',
+  ],
   ...['proxy', '10.0.0.0/8/9', '10.0.0.0/1e1', '10.0.0.0/', '10.0.0.1,', '::/129'].map(
     (networks): Refused => ['TRUSTED_PROXIES', networks, noNetworks],
   ),
@@ -149,6 +167,8 @@ describe('a secret in a file', () => {
       clickhouse: { password: ' s=cret ' },
       redisUrl: 'rediss://:secret@redis:6379',
     });
+    for (const url of ['redis://h/', 'redis://[::1]:6379/2', 'rediss://:50%25off@h/0?family=6'])
+      expect(loadConfig({ REDIS_URL: url }).redisUrl).toBe(url);
     const { password } = loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf('windows\r\n') }).clickhouse;
     expect(password).toBe('windows');
   });
