@@ -120,7 +120,9 @@ export function createReceiveApp(deps: ReceiveDeps): Hono<HttpEnv> {
     const problem = asProblem(error, adviceFor);
     const status = statusOf(problem.code);
     if (status === 429) metrics.limited.inc({ code: problem.code });
-    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'request failed');
+    // What `/readyz` says is an answer, and asked for every few seconds.
+    if (status >= 500 && problem.code !== 'not_ready')
+      log.error({ err: error, request: c.get('requestId') }, 'request failed');
     if (destroyed) return new Response(null, { status: callerLeft });
     return problemResponse(c, problem);
   });

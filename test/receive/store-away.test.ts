@@ -47,8 +47,11 @@ test('while ClickHouse is away a body is told to come again, and then counts onc
   }
   const [row] = await select<{ n: number }>(db.store, 'SELECT toUInt32(count()) AS n FROM events');
   expect(row?.n).toBe(3);
-  await receive.kill('SIGTERM');
+  const { stderr } = await receive.kill('SIGTERM');
   gate.close();
+  // Probes come every few seconds, and the line of each answer says what it was.
+  expect(stderr).toMatch(/"endpoint":"\/readyz","status":503/);
+  expect(stderr).not.toContain('the store cannot be reached');
 }, 180_000);
 
 test('a service that was too busy to ask ClickHouse whether it is there asks before it sends a body or a probe away', async () => {
