@@ -35,7 +35,7 @@ const newToken = z
       .describe('open only these reports of the account'),
     expires: instant('when it expires, yyyy-mm-dd or ISO 8601; never if absent').optional(),
     label: z
-      .string('must be text')
+      .string()
       .max(1000, 'must have at most 1000 characters')
       .default('')
       .describe('what it is for')
@@ -110,7 +110,7 @@ export const tokens: Operation<typeof ofAccount, z.infer<typeof stored>[]> = {
 const choice = z
   .strictObject({
     token: z
-      .string('must be text')
+      .string()
       .refine((given) => tokenId.safeParse(given).success || purposeOf(given) !== undefined, {
         message: 'is no id of the list of tokens and no whole token, or is mistyped',
       })
@@ -236,7 +236,7 @@ export const limits: Operation<typeof ofAccount, z.infer<typeof ownLimit>[]> = {
 };
 
 const code = z
-  .string('must be text')
+  .string()
   .regex(/^[A-Z]{3}$/, 'must be a code of ISO 4217, such as EUR')
   .describe('a code of ISO 4217; null: the currency is not known')
   .meta({ title: 'code' });

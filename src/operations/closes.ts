@@ -157,7 +157,7 @@ export const closes: Operation<typeof ofAccount, z.infer<typeof close>[]> = {
 
 const ofRevision = z.strictObject({
   revision: z
-    .string('must be text')
+    .string()
     .regex(/^[0-9a-f]{64}$/, 'must be a revision: 64 hex digits')
     .describe('its name in the list of closes'),
 });

@@ -31,12 +31,19 @@ export function parsedJson(text: string, reviver?: (key: string, value: unknown)
   }
 }
 
+/** What is said of a value of another kind, unless its schema says it. */
+const kinds: Partial<Record<string, string>> = { string: 'must be text', array: 'must be a list' };
+const ofAnotherKind: z.core.$ZodErrorMap = ({ code, expected, path = [] }) => {
+  if (code !== 'invalid_type') return undefined;
+  return path.length === 0 ? 'the body must be a JSON object' : kinds[String(expected)];
+};
+
 /** What was given for an input, as its schema has it. @throws {InvalidRequest} naming the first wrong field */
 export function judged<Shape extends z.ZodObject>(
   { input }: { readonly input: Shape },
   given: unknown,
 ): z.output<Shape> {
-  const { success, data, error } = input.safeParse(given, { reportInput: true });
+  const { success, data, error } = input.safeParse(given, { reportInput: true, error: ofAnotherKind });
   if (success) return data;
   const issue = error.issues[0];
   if (issue?.code === 'unrecognized_keys') {

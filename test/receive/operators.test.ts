@@ -194,6 +194,9 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
   ['/v1/token/revoke', { token: 'adt_mistyped' }, 'token'],
   ['/v1/token/revoke', { account: 'a', token: 'nobody' }, 'token'],
   ['/v1/token/link', { token: 'nobody', address: '/v1/export/campaigns.csv' }, 'token'],
+  ['/v1/token/link', { token: 7, address: '/v1/export/campaigns.csv' }, 'token'],
+  ['/v1/schedule/create', { account: 'a', report: 'campaigns', every: 'day', to: 'a@example.com' }, 'to'],
+  ['/v1/schedule/pause', { schedule: 7 }, 'schedule'],
   ['/v1/limit/set', { account: 'a' }, 'requests'],
   ['/v1/limit/set', { account: 'a', requests: 0 }, 'requests'],
   ['/v1/limit/set', { account: 'a', requests: 2 ** 32 }, 'requests'],
@@ -225,6 +228,8 @@ test.each<[path: string, body: unknown, field: string | undefined]>([
     code: 'invalid_request',
     field,
   });
+  // Words of zod, which are about a type of JavaScript.
+  expect(json.detail).not.toMatch(/Invalid|expected/);
 });
 
 test('a body that is not UTF-8 makes no token for an account of another name', async () => {
