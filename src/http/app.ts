@@ -47,7 +47,7 @@ import { requestBody, requireJson } from './report/request-body.ts';
 import { type Caller, noteCaller } from './request/caller-address.ts';
 import type { HttpEnv } from './request/env.ts';
 import type { Refusal } from './request/login.ts';
-import { onPath, otherMethods } from './request/on-path.ts';
+import { onPath } from './request/on-path.ts';
 import { Problem, problemResponse, statusOf, storeUnavailable } from './request/problems.ts';
 import { withAnswerHeaders } from './server/answer-headers.ts';
 import { health, type OperatorDeps, operator } from './server/health.ts';
@@ -143,9 +143,6 @@ export function createApp(deps: AppDeps): Hono<HttpEnv> {
   app.route('/', page(deps.page));
   if (signIn) app.route('/', signInRoutes({ ...signIn, failures, log }));
   app.route('/', recipientRoutes({ ...deps, ...deps.recipients }));
-  for (const path of ['/', '/app', '/healthz', '/openapi.json', '/docs']) {
-    app.all(path, otherMethods('GET, HEAD'));
-  }
   // What the page asks for; elsewhere a session opens nothing.
   const forReports = signIn
     ? authentication(logins, [sessionAuthentication(signIn.sessions)])

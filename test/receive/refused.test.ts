@@ -336,5 +336,8 @@ test('other methods and paths are told so, without a token', async () => {
   for (const path of ['/healthz', '/readyz', '/metrics']) {
     expect((await fetch(`${receiver.url}${path}`)).status).toBe(200);
   }
-  expect((await fetch(`${receiver.url}/readyz`, { method: 'POST' })).status).toBe(405);
+  for (const path of ['/healthz', '/readyz', '/docs', '/openapi.json']) {
+    const posted = await fetch(`${receiver.url}${path}`, { method: 'POST' });
+    expect([path, posted.status, posted.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD']);
+  }
 });

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { type Branding, branded } from '../../config/branding.ts';
 import type { OpenApiDocument } from '../openapi/model.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { otherMethods } from '../request/on-path.ts';
 import { once, packDocument, sendDocument } from '../server/packed-document.ts';
 import { hashOf, pageSecurity } from '../server/page-security.ts';
 import { docsPage } from './page.ts';
@@ -28,5 +29,7 @@ export function docs({ heading, describe, brand }: DocsDeps): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .use('/docs', pageSecurity({ styleSrc: [hashOf(style)], imgSrc: ['data:'] }))
     .get('/openapi.json', async (c) => sendDocument(c, await text()))
-    .get('/docs', async (c) => sendDocument(c, await page()));
+    .all(otherMethods('GET, HEAD'))
+    .get('/docs', async (c) => sendDocument(c, await page()))
+    .all(otherMethods('GET, HEAD'));
 }

@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { branded } from '../../config/branding.ts';
 import type { PageSettings } from '../../config/page-settings.ts';
 import type { HttpEnv } from '../request/env.ts';
+import { otherMethods } from '../request/on-path.ts';
 import { once, packDocument, sendDocument } from '../server/packed-document.ts';
 import { hashOf, pageSecurity } from '../server/page-security.ts';
 import { pageBundle } from './bundle.ts';
@@ -34,5 +35,7 @@ export function page(settings: PageSettings): Hono<HttpEnv> {
   return new Hono<HttpEnv>()
     .use('/app', async (c, next) => (await made()).secure(c, next))
     .get('/', (c) => c.redirect('/app', 302))
-    .get('/app', async (c) => sendDocument(c, (await made()).document));
+    .all(otherMethods('GET, HEAD'))
+    .get('/app', async (c) => sendDocument(c, (await made()).document))
+    .all(otherMethods('GET, HEAD'));
 }

@@ -5,7 +5,7 @@ import { NewerStore, pendingMigrations, UnfinishedRestore } from '../../../click
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 import type { Metrics } from '../../observe/metrics.ts';
 import type { HttpEnv } from '../request/env.ts';
-import { onPath } from '../request/on-path.ts';
+import { onPath, otherMethods } from '../request/on-path.ts';
 import { Problem, problemResponse } from '../request/problems.ts';
 import { withAnswerHeaders } from './answer-headers.ts';
 
@@ -86,7 +86,7 @@ export interface OperatorDeps {
 
 /** `/healthz`: the process responds. */
 export function health(): Hono<HttpEnv> {
-  return new Hono<HttpEnv>().get('/healthz', (c) => c.json({ status: 'ok' }));
+  return new Hono<HttpEnv>().get('/healthz', (c) => c.json({ status: 'ok' })).all(otherMethods('GET, HEAD'));
 }
 
 const unreadiness = {

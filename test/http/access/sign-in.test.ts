@@ -207,6 +207,15 @@ describe('a session', () => {
     expect(await statusOf(ben, 'acme')).toBe(200);
   });
 
+  test('has paths that take one method each, and say so', async () => {
+    for (const path of ['sign-in', 'callback', 'session', 'sign-out']) {
+      const method = path === 'sign-out' ? 'GET' : 'POST';
+      const answer = await fetch(`${service.url}/auth/${path}`, { method });
+      const allow = path === 'sign-out' ? 'POST' : 'GET, HEAD';
+      expect([path, answer.status, answer.headers.get('allow')]).toEqual([path, 405, allow]);
+    }
+  });
+
   test('ends after eight hours', async () => {
     const anna = await signedIn('anna');
     const before = await refusals('expired');

@@ -80,6 +80,7 @@ test('with ADMIN_PORT what is for the operator is there and only there', async (
     expect((await fetch(`${apart.adminUrl}${path}`, { method: 'POST' })).status).toBe(405);
   }
   expect(await statusOf(apart.adminUrl, '/healthz')).toBe(200);
+  expect((await fetch(`${apart.adminUrl}/healthz`, { method: 'POST' })).status).toBe(405);
   for (const path of ['/v1/campaigns', '/docs', '/openapi.json']) {
     expect([path, await statusOf(apart.adminUrl, path)]).toEqual([path, 404]);
   }

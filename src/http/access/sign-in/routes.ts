@@ -2,6 +2,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import { networkOf } from '../../request/caller-address.ts';
 import type { HttpEnv } from '../../request/env.ts';
+import { otherMethods } from '../../request/on-path.ts';
 import { notAuthorized } from '../authentication.ts';
 import type { Limiter } from '../limiter.ts';
 import { tooMany } from '../rate-limit.ts';
@@ -53,6 +54,7 @@ export function signInRoutes({
         return fail(c, failureOf(error), error);
       }
     })
+    .all(otherMethods('GET, HEAD'))
     .get(callbackPath, limited, async (c) => {
       const attempt = await sessions.takeAttempt(c);
       if (!attempt || attempt.state !== c.req.query('state')) return fail(c, 'other_tab');
@@ -72,10 +74,12 @@ export function signInRoutes({
         return fail(c, failureOf(error), error);
       }
     })
+    .all(otherMethods('GET, HEAD'))
     .get('/auth/session', async (c) => {
       const session = await sessions.of(c);
       return c.json({ accounts: 'refused' in session ? [] : session.accounts.map(([account]) => account) });
     })
+    .all(otherMethods('GET, HEAD'))
     .post('/auth/sign-out', async (c) => {
       if (!isOfThisSite(c)) throw notAuthorized('the page alone signs out');
       if (c.req.query('everywhere') !== undefined) {
@@ -86,5 +90,6 @@ export function signInRoutes({
       }
       sessions.end(c);
       return c.body(null, 204);
-    });
+    })
+    .all(otherMethods('POST'));
 }
