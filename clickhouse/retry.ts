@@ -101,10 +101,13 @@ export function lacksMemory(error: unknown): 'statement' | 'server' | undefined 
   return /\bQuery memory limit|\(for query\)/.test(error.message) ? 'statement' : 'server';
 }
 
-/** The title of the page that a web server answered with in the place of ClickHouse, as one line; undefined for other errors. */
+/**
+ * The title of the page, or the reason in the JSON, that a web server answered with in the place of ClickHouse, as one line;
+ * undefined for other errors.
+ */
 export function titleOfPage({ message }: Error): string | undefined {
-  if (!/^\s*<|^Unexpected token '<'/.test(message)) return undefined;
-  const [, title = ''] = /<(?:title|Message)>([^<]+)/i.exec(message) ?? [];
+  if (!/^\s*<|^Unexpected token '<'|^\s*\{.*\}\s*$/s.test(message)) return undefined;
+  const [, title = ''] = /(?:<(?:title|Message)>|"(?:detail|message)": *")([^<"]+)/i.exec(message) ?? [];
   return title.replace(/[\s\p{Cc}]+/gu, ' ').trim() || 'a page';
 }
 

@@ -186,6 +186,8 @@ test.each([
     '<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>',
     'Access Denied',
   ],
+  // The port of adtally itself.
+  [405, '{"status":405,"detail":"this path takes GET, HEAD"}', 'this path takes GET, HEAD'],
   [502, '<title>\n  502 Bad\n  \x1b[31mGateway\n</title>', '502 Bad [31mGateway'],
   [503, '<title> </title>', 'a page'],
   [200, '<!doctype html>\n<title>Welcome</title>', 'a page'],
@@ -196,7 +198,7 @@ test.each([
     onTestFinished(() => void other.close());
     await once(other, 'listening');
     const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-    for (const command of status === 405 ? ['token list', 'serve'] : ['token list']) {
+    for (const command of told === '405 Not Allowed' ? ['token list', 'serve'] : ['token list']) {
       const { code, stderr } = await adtally(command, { env: { CLICKHOUSE_URL: url, PORT: '0' } });
       expect([code, stderr]).toEqual([
         1,
