@@ -171,6 +171,37 @@ test('what is typed while all rows are being ordered is searched for', async () 
   expect(await visibleRows(page)).toHaveLength(1);
 });
 
+test('rows that come while a scroll waits for the table to be drawn are drawn behind it', async () => {
+  const page = await open('&each=total&days=last_28_days&find=tents');
+  await whole(page);
+  await page.evaluate(() => {
+    const table = document.querySelector('regular-table') as HTMLElement & {
+      draw(): Promise<void>;
+      addStyleListener(listener: () => Promise<void>): () => void;
+    };
+    const { postMessage } = Worker.prototype;
+    // The chart is asked for when the table has been told of other rows.
+    const told = new Promise<void>((resolve) => {
+      Worker.prototype.postMessage = function (message: { method: string }) {
+        if (message.method === 'chart') resolve();
+        postMessage.call(this, message);
+      };
+    });
+    const remove = table.addStyleListener(async () => {
+      remove();
+      table.dispatchEvent(new Event('scroll'));
+      const find = document.querySelector('.toolbar input') as HTMLInputElement;
+      find.value = '';
+      find.dispatchEvent(new Event('input'));
+      await told;
+    });
+    void table.draw();
+  });
+  await page.waitForURL((url) => !url.hash.includes('find='));
+  await whole(page);
+  expect(await visibleRows(page)).toHaveLength(3);
+});
+
 test('on a new day the page counts its days anew', async () => {
   const page = await open('&each=total&days=yesterday');
   await whole(page);

@@ -47,6 +47,8 @@ export class RowTable {
   private readonly headFocus: HeadFocus;
   private readonly ruler = document.createElement('canvas');
   private given: Record<number, number> = {};
+  /** Whether a drawing has begun with what is to be shown now. */
+  private isDrawn = false;
   /** Columns that are too narrow for some of their cells. */
   private narrow = new Set<string>();
 
@@ -114,7 +116,9 @@ export class RowTable {
     parentElement?.style.setProperty('--scrollbar', `${offsetWidth - clientWidth}px`);
     this.fitHeight();
     this.element.restoreColumnSizes(this.given);
-    await this.element.draw({ invalid_viewport: true });
+    this.isDrawn = false;
+    // The library drops a drawing that comes while a scroll waits for the one before.
+    while (!this.isDrawn) await this.element.draw({ invalid_viewport: true });
   }
 
   /** As high as the rows: while they arrive, as if there were many, so that nothing jumps. */
@@ -207,6 +211,8 @@ export class RowTable {
   private async data(x0: number, y0: number, x1: number, y1: number): Promise<DataResponse> {
     const figures = this.figures();
     const { names } = this;
+    // Each drawing asks for the size first, and a scroll does not.
+    if (x1 === 0 && y1 === 0) this.isDrawn = true;
     const shown = figures.slice(x0, x1);
     const columns = [...names.flat(), ...shown];
     const slice =
