@@ -55,6 +55,18 @@ function stateOf(open: Session): State {
   return new URLSearchParams(location.hash.slice(1)).has('report') ? opened : withUsualColumns(opened);
 }
 
+/**
+ * Takes up the state of the address, and what of it nobody can read. A step of the history says which account it was chosen for:
+ * another has other names.
+ */
+function takeUp(open: Session): { state: State; unread: string[] } {
+  const found = stateOf(open);
+  const unread = unreadIn(location.hash, found);
+  const state = [null, open.account].includes(history.state) ? found : ofOtherAccount(found);
+  history.replaceState(open.account, '', toHash(state));
+  return { state, unread };
+}
+
 /** With the columns that this person last chose for the report. */
 function withUsualColumns(state: State): State {
   const metrics = remembered<string[]>(`metrics-${state.family}`, []).filter((id) =>
@@ -89,9 +101,7 @@ function open(entered: Session): void {
   const opened = { ...entered, onEnd: () => session === opened && end(opened) };
   keepKey(opened.key);
   session = opened;
-  const state = stateOf(opened);
-  const unread = unreadIn(location.hash, state);
-  history.replaceState(null, '', toHash(state));
+  const { state, unread } = takeUp(opened);
   const made = new Workbench(opened, state, () => void openWith(opened.key));
   const report = segments(
     text.familiesLabel,
@@ -108,10 +118,7 @@ function open(entered: Session): void {
       family: opened.families.length > 1 ? report.element : undefined,
       account: opened.account,
       accounts: accountOf(opened.key) === undefined ? [] : accounts,
-      onAccount: (account) => {
-        history.replaceState(null, '', toHash(ofOtherAccount(stateOf(opened))));
-        void openWith(keyOf(account));
-      },
+      onAccount: (account) => void openWith(keyOf(account)),
       onSignOut: (everywhere) => void signOff(everywhere),
     }),
     made.element,
@@ -165,6 +172,7 @@ async function start(linked = tokenOfLink()): Promise<void> {
     return tell().fail(before.failure, again);
   }
   if (before.account === entered.account) return open(entered);
+  history.replaceState(entered.account, '', location.hash);
   const { title, detail, stay, change } = text.signIn.other;
   tell().say({ title, detail: detail(before.account, entered.account) });
   const staying = button(stay(before.account), () => open(before), { class: 'primary' });
@@ -210,9 +218,9 @@ function tell(): Notice {
 addEventListener('popstate', () => {
   if (new URLSearchParams(location.hash.slice(1)).has('token')) void start();
   else if (bench && session) {
-    const state = stateOf(session);
+    const { state, unread } = takeUp(session);
     bench.go(state);
-    bench.tellUnread(unreadIn(location.hash, state));
+    bench.tellUnread(unread);
   }
 });
 

@@ -97,10 +97,18 @@ test('a person with several accounts chooses one, and changes to another', async
   await page.locator('regular-table tbody th', { hasText: 'of Größe' }).click();
   await page.waitForURL(/only\.campaign/);
   await whole(page);
+  await choose(page, 'Total');
+  await whole(page);
   await page.getByLabel('Account').selectOption('acme');
   await page.getByText('of acme').first().waitFor();
   await whole(page);
   expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of acme' }]);
+  // Nor do steps that were taken before the change filter by it.
+  await page.goBack();
+  await page.waitForURL((url) => !url.hash.includes('each='));
+  await whole(page);
+  expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of acme' }]);
+  expect(await page.locator('.unread').isVisible()).toBe(false);
   await page.getByText('Sign out', { exact: true }).click();
   expect(await violations(page)).toEqual([]);
   // A tab stays with its account.
@@ -113,6 +121,14 @@ test('a person with several accounts chooses one, and changes to another', async
   await page.getByRole('button', { name: /Stay with .*acme/ }).click();
   await whole(page);
   expect(await page.getByLabel('Account').inputValue()).toBe('acme');
+  // Nor does what was chosen before a sign-in at the provider filter another account.
+  await page.locator('regular-table tbody th', { hasText: 'of acme' }).click();
+  await page.waitForURL(/only\.campaign/);
+  await signOut(page, 'In this browser');
+  await door(page).click();
+  await page.getByRole('button', { name: 'Größe & Co' }).click();
+  await whole(page);
+  expect(await visibleRows(page)).toMatchObject([{ Campaign: 'of Größe & Co' }]);
 });
 
 test('nobody is taken for a stranger while the service cannot tell who they are', async () => {

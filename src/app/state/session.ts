@@ -27,7 +27,7 @@ export interface Opened extends Session {
 }
 
 const place = 'adtally-token';
-const hashPlace = 'adtally-hash';
+const chosenPlace = 'adtally-chosen';
 
 /** In a frame the browser may refuse to keep anything: the key is then kept as long as the document. */
 let inMemory = '';
@@ -52,18 +52,20 @@ export function forgetKey(): void {
   storage?.removeItem(place);
 }
 
-/** Keeps what is chosen while its reader is away to sign in. */
+/** Keeps what is chosen, and for which account, while its reader is away to sign in. */
 export function keepHash(): void {
-  storage?.setItem(hashPlace, location.hash);
+  storage?.setItem(chosenPlace, JSON.stringify([location.hash, history.state]));
 }
 
 /** Why an attempt to sign in ended as it did; the address is then what it was before the attempt. */
 export function failureOfSignIn(): string {
   const fields = new URLSearchParams(location.hash.slice(1));
   const failure = fields.get('sign-in') ?? '';
-  const hash = storage?.getItem(hashPlace) ?? '';
-  storage?.removeItem(hashPlace);
-  if (failure || !location.hash) history.replaceState(null, '', location.pathname + location.search + hash);
+  const chosen = storage?.getItem(chosenPlace);
+  const [hash, account] = chosen ? (JSON.parse(chosen) as [string, string | null]) : ['', null];
+  storage?.removeItem(chosenPlace);
+  if (failure || !location.hash)
+    history.replaceState(account, '', location.pathname + location.search + hash);
   return failure;
 }
 
