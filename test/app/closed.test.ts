@@ -39,6 +39,8 @@ test('a closed month is shown as of today or as it was closed, and what changed 
   expect(await spent()).toBe('3.50');
   expect(new URL(page.url()).hash).toContain('figures=closed');
   expect(await page.locator('.closed output').textContent()).toMatch(/^closed \d/);
+  // On paper, too, whichever way the browser prints.
+  expect(await page.locator('.fresh').textContent()).toContain('As closed');
   await page.evaluate(() => {
     window.print = () => document.body.setAttribute('data-printed', 'yes');
   });

@@ -14,6 +14,7 @@ export class Freshness {
   show(state: State, facts: Facts, clock: Clock | undefined, until?: string): void {
     const { asked, loadedAt, unconfirmed, comparedTo } = facts;
     const said = [
+      state.closed && el('span', {}, text.closed.names.closed),
       until && el('span', {}, text.fresh.until(dayText(until))),
       loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt, clock))),
       asked && el('span', {}, text.fresh.asked(zonedText(asked))),
