@@ -155,8 +155,11 @@ test.each([
 
 test.each(['day', 'total'])('what changed most is ranked, from gain to loss, each %s', async (each) => {
   const page = await open(`&each=${each}&compare=previous_period`);
-  await page.getByRole('button', { name: 'What changed most' }).click();
+  const changes = page.getByRole('button', { name: 'What changed most' });
+  await changes.click();
   await whole(page);
+  // Whoever pressed it with a key goes on from there.
+  expect(await changes.evaluate((button) => button === document.activeElement)).toBe(true);
   const bars = page.locator('.bars.changes li');
   await bars.first().waitFor();
   const order_by = [{ field: 'spent_change', direction: 'desc' }];

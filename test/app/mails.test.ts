@@ -60,8 +60,11 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   });
   await own.getByRole('button', { name: 'Pausieren' }).click();
   await own.getByText('Pausiert', { exact: true }).waitFor();
+  // Whoever pressed a button with a key goes on from there.
+  const resume = own.getByRole('button', { name: 'Fortsetzen' });
+  expect(await resume.evaluate((button) => button === document.activeElement)).toBe(true);
   expect(await own.textContent()).toContain('anna@example.com: wird gesendet, wenn sie fällig ist');
-  await own.getByRole('button', { name: 'Fortsetzen' }).click();
+  await resume.click();
   await own.getByRole('button', { name: 'Pausieren' }).waitFor();
   expect(await own.textContent()).toContain('bo@example.com: die letzte wurde nicht gesendet');
   expect(await own.textContent()).toContain('cy@example.com: niemand weiß, ob die letzte gesendet wurde');

@@ -1,5 +1,5 @@
 import uPlot from 'uplot';
-import { button, el, set } from '../parts/dom.ts';
+import { button, el, refill, set } from '../parts/dom.ts';
 import type { ChartPoint, Facts } from '../rows/protocol.ts';
 import { isPart } from '../state/ranges.ts';
 import { type Choose, ranksChanges, type State } from '../state/state.ts';
@@ -55,6 +55,7 @@ export class Chart {
     this.plot?.destroy();
     this.plot = undefined;
     this.shown = undefined;
+    refill(this.heading, this.changes);
     this.canvas.replaceChildren();
     this.table.replaceChildren();
     this.points = [];
@@ -71,7 +72,7 @@ export class Chart {
     const { overTime, largest, changed } = text.chart;
     const title = dated ? overTime(name, text.grains[grain]) : (ranked ? changed : largest)(name);
     const keys = ranked ? [] : legend(points, dated ? facts : undefined, grain);
-    this.heading.replaceChildren(el('span', {}, title), ...keys, this.changes);
+    refill(this.heading, el('span', {}, title), ...keys, this.changes);
     this.changes.hidden = state.compare === 'none';
     set(this.changes, 'aria-pressed', String(ranked));
     this.table.append(asTable(name, points, grain, facts));

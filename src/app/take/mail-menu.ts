@@ -1,4 +1,4 @@
-import { button, el, menu, select } from '../parts/dom.ts';
+import { button, el, menu, refill, select } from '../parts/dom.ts';
 import { failureText } from '../parts/notice.ts';
 import type { Failure } from '../rows/protocol.ts';
 import type { Clock, Opened } from '../state/session.ts';
@@ -94,7 +94,7 @@ export class MailMenu {
     if (refresh !== this.refreshes) return;
     if ('failure' in answer) return this.fail(answer.failure);
     const items = answer.result.map((schedule) => this.item(schedule));
-    this.list.replaceChildren(...(items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)]));
+    refill(this.list, ...(items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)]));
   }
 
   private item(schedule: Schedule): HTMLElement {
