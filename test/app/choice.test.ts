@@ -349,6 +349,25 @@ test('where the browser keeps nothing for the page it works until it is closed',
   expect(browser.complaints).toEqual([]);
 });
 
+test('a chart that cannot be drawn takes nothing away from the rows, and none of other rows stands above them', async () => {
+  const page = await browser.open(await signedIn());
+  await whole(page);
+  await page.evaluate(() => {
+    const { postMessage } = Worker.prototype;
+    const range = { start: '2000-01-01', end: '2000-01-01' };
+    Worker.prototype.postMessage = function (message: { method: string; argument: { show: unknown } }) {
+      if (message.method === 'chart') message.argument.show = { range, each: 'day' };
+      postMessage.call(this, message);
+    };
+  });
+  await page.getByLabel('Compare with').selectOption('Previous period');
+  await page.waitForURL(/compare=/);
+  await whole(page);
+  expect(await visibleRows(page)).not.toEqual([]);
+  expect(await page.locator('figure.chart').innerText()).not.toContain('Spent');
+  expect(await page.locator('figure.chart canvas').count()).toBe(0);
+});
+
 test('values offered to choose from are those of the days that are chosen, whichever answer comes last', async () => {
   const page = await browser.open(await signedIn());
   await whole(page);

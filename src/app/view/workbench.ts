@@ -142,8 +142,9 @@ export class Workbench {
   choose(change: Partial<State>, here = false): void {
     const state = sortedByShown({ ...this.state, ...change });
     const hash = toHash(state);
-    if (here) history.replaceState(null, '', hash);
-    else if (hash !== location.hash) history.pushState(null, '', hash);
+    const { account } = this.session;
+    if (here) history.replaceState(account, '', hash);
+    else if (hash !== location.hash) history.pushState(account, '', hash);
     this.tellUnread([]);
     this.go(state);
   }
@@ -261,7 +262,13 @@ export class Workbench {
     const ranked = ranksChanges(state);
     const range = daysOf(state, this.session.today);
     const show = ranked ? 'changes' : grain === 'total' ? 'largest' : { range, each: grain };
-    const points = await this.rows.call('chart', { metric, show, most: barsShown });
+    const points = await this.rows.call('chart', { metric, show, most: barsShown }).catch((error) => {
+      if (turn !== this.turn) throw error;
+      // The rows can be read all the same.
+      this.chart.clear();
+      this.element.setAttribute('aria-busy', 'false');
+      throw error;
+    });
     const { chart, changes } = this.state;
     if (turn !== this.turn || metric !== chart || state.changes !== changes) return;
     this.chart.show(this.state, points, facts);
