@@ -18,7 +18,7 @@ import { compileReport } from '../../src/report/compile.ts';
 import { planReport } from '../../src/report/plan.ts';
 import { account, fillRollup, range, reportRows, writeEvents } from './input.ts';
 
-/** The numbers of the capacity model in docs/scaling.md: `node --import tsx bench/cluster/capacity.ts --events 4000000` */
+/** The numbers of the capacity model in docs/scaling.md, which says with how many events. */
 const { events } = new Command('capacity')
   .option('--events <n>', 'events to load', Number, 4_000_000)
   .parse()

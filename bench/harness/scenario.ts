@@ -53,9 +53,6 @@ export interface Outcome {
 export const charts = {
   peers: 'Most granular report over HTTP, one year of the largest account: seconds',
   ingest: 'Loading a file of events into the same tables: events a second',
-  rollups: 'A report over 90 days: seconds',
-  scale: 'The same reports with ten times the events: seconds',
-  memory: 'Peak memory of the process: MB',
 } as const;
 export type ChartName = keyof typeof charts;
 

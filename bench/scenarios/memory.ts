@@ -53,7 +53,6 @@ async function service(bench: Bench): Promise<Outcome> {
       { name: 'adtally, zstd', samples: samples.zstd },
       { name: 'adtally, just started', samples: samples.idle },
     ],
-    chart: 'memory',
     goals: [{ goal: 'memory', value: median(samples.identity) }],
   };
 }

@@ -150,7 +150,6 @@ async function compare(
     {
       what: `${name}: peak memory, one caller of the largest report`,
       unit: 'MB',
-      chart: 'memory',
       sides: [
         { name: 'adtally', samples: [memory.ours] },
         { name, samples: [memory.theirs] },

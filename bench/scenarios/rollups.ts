@@ -37,7 +37,6 @@ export const rollups: Scenario = async (bench) => {
         what: `${asked.path}, 90 days`,
         unit: 's',
         sides,
-        chart: 'rollups',
         ...(base && { goals: [{ goal: 'rollups', value }] }),
       });
     }

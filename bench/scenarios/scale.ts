@@ -53,7 +53,6 @@ export const scale: Scenario = async (bench) => {
         unit: 's',
         sides,
         facts: rows,
-        chart: 'scale',
         ...(same && { goals: [{ goal: 'scale', value }] }),
       });
     }
