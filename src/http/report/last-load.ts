@@ -1,7 +1,10 @@
 import { type Store, select } from '../../../clickhouse/client.ts';
 import { Refreshed } from '../../../clickhouse/refreshed.ts';
 
-/** The end of the last load, at most two seconds behind; undefined while no load has finished. */
+/**
+ * The end of the last load, at most two seconds behind; undefined while no load has finished. What only takes its turn with loads,
+ * such as a backup or a close, is none.
+ */
 export function lastLoadOf(store: Store, onError: (error: unknown) => void): Refreshed<Date | undefined> {
   const finishedAt: Refreshed<Date | undefined> = new Refreshed(() => readLastLoad(store, finishedAt.value), {
     everyMs: 2_000,
@@ -14,7 +17,7 @@ export function lastLoadOf(store: Store, onError: (error: unknown) => void): Ref
 async function readLastLoad(store: Store, known: Date | undefined): Promise<Date | undefined> {
   const [row] = await select<{ milliseconds: number }>(
     store,
-    'SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads WHERE version >= fromUnixTimestamp64Milli({known:Int64})',
+    "SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads WHERE kind != 'rebuild' AND version >= fromUnixTimestamp64Milli({known:Int64})",
     { known: known?.getTime() ?? 0 },
     // Shards that are down are left out: reports of accounts on the other shards go on.
     { skip_unavailable_shards: 1 },

@@ -1,5 +1,7 @@
 import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
+import { inTurn } from '../../../ingest/history/in-turn.ts';
+import { lastLoadOf } from '../../../src/http/report/last-load.ts';
 import type { HttpEnv } from '../../../src/http/request/env.ts';
 import { listen } from '../../../src/http/server/listen.ts';
 import { openLog } from '../../../src/observe/log.ts';
@@ -7,7 +9,8 @@ import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 import { ask } from '../../support/strangers.ts';
 
-const service = useService(useStore(), { ADMIN_PORT: '0' });
+const db = useStore();
+const service = useService(db, { ADMIN_PORT: '0' });
 const body = '{"start_time":"2026-03-01","end_time":"2026-03-31"}';
 const json = { 'content-type': 'application/json' };
 
@@ -102,4 +105,11 @@ test.each<[string, unknown]>([
   } finally {
     await connections.stop(0);
   }
+});
+
+test('a backup, which takes its turn with loads, does not make the data look fresher', async () => {
+  await inTurn(db.store, 'backup to a.tar', new Date(), {}, async () => undefined);
+  const lastLoad = lastLoadOf(db.store, () => undefined);
+  await lastLoad.refresh();
+  expect(lastLoad.value).toBeUndefined();
 });
