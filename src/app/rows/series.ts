@@ -42,7 +42,8 @@ export function overTime(
     if (group.length === 0) return { ...period, labels: [] };
     const { now, before } = figures(rows, Uint32Array.from(group), metric, metrics);
     return {
-      ...{ ...period, labels: [] },
+      ...period,
+      labels: [],
       now: !before || isCounted(group, 'now') ? now : undefined,
       before: before && isCounted(group, 'compared') ? before : undefined,
     };

@@ -74,7 +74,8 @@ export class Reconciled {
   readonly element = el('dialog', { class: 'explained reconciled', 'aria-label': words.title });
   private readonly session: Opened;
   private readonly file = el('input', {
-    ...{ type: 'file', required: true },
+    type: 'file',
+    required: true,
     accept: Object.keys(types)
       .map((ending) => `.${ending}`)
       .join(),

@@ -18,7 +18,10 @@ export class MailMenu {
   private readonly said = el('p', { class: 'said', role: 'status' });
   private readonly list = el('ul', { class: 'schedules' });
   private readonly to = el('input', {
-    ...{ type: 'email', multiple: true, required: true, autocomplete: 'email' },
+    type: 'email',
+    multiple: true,
+    required: true,
+    autocomplete: 'email',
     placeholder: 'anna@example.com, bo@example.com',
   });
   private readonly every = select(byMail.frequencies);

@@ -81,8 +81,10 @@ export class Workbench {
       this.draw();
     });
     const taken = () => ({
-      ...{ state: this.state, ids: this.arranged?.ids ?? false },
-      ...{ arranged: this.arranged, all: this.all },
+      state: this.state,
+      ids: this.arranged?.ids ?? false,
+      arranged: this.arranged,
+      all: this.all,
     });
     this.take = new TakeMenu(this.rows, session, taken);
     const explained = explainedDialog(this.rows, session);
