@@ -15,6 +15,8 @@ const plainMembers = z.object({
 });
 interface AvroObject extends z.infer<typeof plainMembers> {
   readonly type: AvroType;
+  readonly items?: AvroType | undefined;
+  readonly values?: AvroType | undefined;
   readonly fields?: { readonly name: string; readonly type: AvroType }[] | undefined;
 }
 
@@ -24,26 +26,47 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
     z.array(avroType),
     plainMembers.extend({
       type: avroType,
+      items: avroType.optional(),
+      values: avroType.optional(),
       fields: z.array(z.object({ name: z.string(), type: avroType })).optional(),
     }),
   ]),
 );
 
-/** The fields of the records that a schema describes. @throws {InputError} for one that describes no records */
+/**
+ * The fields of the records that a schema describes. What ClickHouse never comes to the end of is refused also where no
+ * event needs it, because it reads over such a field entry by entry.
+ * @throws {InputError} for a schema that describes no records, and for such a field
+ */
 export function avroFields(file: string, schema: string): SchemaColumn[] {
   const named = new Named();
   try {
-    const root = avroType.parse(JSON.parse(schema));
+    const root = avroType.parse(jsonOf(schema));
     if (isRecord(root)) return fieldsOf(root, named, '', '');
   } catch (cause) {
+    if (cause instanceof InputError) throw new InputError(`${file}: ${cause.message}`, { cause });
     const what = named.walked > mostFields ? `has over ${mostFields} fields` : 'is no Avro schema';
     throw new InputError(`${file}: the schema in its header ${what}`, { cause });
   }
   throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
 }
 
+/** @throws {Error} also where an object has two members of a name, of which ClickHouse takes the other one */
+function jsonOf(schema: string): unknown {
+  let members = 0;
+  const json: unknown = JSON.parse(schema, function (this: unknown, key, value) {
+    if (key !== '' && !Array.isArray(this)) members++;
+    return value;
+  });
+  const written = [...schema.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)].filter(([, colon]) => colon);
+  if (written.length !== members) throw new Error('a name is there twice');
+  return json;
+}
+
+/** Those of errors, in the protocols of Avro, are records, too. */
 const isRecord = (type: AvroType): type is AvroObject =>
-  typeof type === 'object' && !Array.isArray(type) && type.type === 'record';
+  typeof type === 'object' && !Array.isArray(type) && isRecordType(type.type);
+const isRecordType = (type: AvroType) => type === 'record' || type === 'error';
 
 /** Types by their full names, in the order in which the schema names them. */
 class Named extends Map<string, AvroObject> {
@@ -64,7 +87,7 @@ function fieldsOf(record: AvroObject, named: Named, space: string, path: string)
     if (++named.walked > mostFields) throw new Error('too many fields');
     const found = resolved(type, named, inner);
     if (isRecord(found)) return fieldsOf(found, named, inner, `${path}${name}.`);
-    return [{ name: path + name, ...readingOf(found, named, inner) }];
+    return [{ name: path + name, ...readingOf(found, named, inner, path + name) }];
   });
   named.set(own.name, own);
   return columns;
@@ -79,33 +102,52 @@ function define(type: AvroObject, named: Named, space: string): AvroObject & { r
 
 const fullName = (name: string, space: string) => (name.includes('.') || !space ? name : `${space}.${name}`);
 
-/** What a name stands for; any other type as it is. */
+/** What a name stands for; any other type as it is. Null is none, whatever else is called so. */
 const resolved = (type: AvroType, named: Named, space: string): AvroType =>
-  typeof type === 'string' ? (named.get(fullName(type, space)) ?? named.get(type) ?? type) : type;
+  typeof type === 'string' && type !== 'null'
+    ? (named.get(fullName(type, space)) ?? named.get(type) ?? type)
+    : type;
+
+const alwaysNull = 'always null';
 
 const unreadable = (called: string) => ({ read: undefined, called });
 
-function readingOf(given: AvroType, named: Named, space: string): Omit<SchemaColumn, 'name'> {
+/** @param column what it is in, for messages */
+function readingOf(given: AvroType, named: Named, space: string, column: string): Omit<SchemaColumn, 'name'> {
   const type = resolved(given, named, space);
   if (type === itself) return unreadable('a record within itself');
   if (Array.isArray(type)) {
-    const readings = type.filter((each) => each !== 'null').map((each) => readingOf(each, named, space));
+    const readings = type
+      .filter((each) => each !== 'null')
+      .map((each) => readingOf(each, named, space, column));
     const [only, ...others] = readings;
-    if (!only) return unreadable('always null');
+    if (!only) return unreadable(alwaysNull);
     if (others.length > 0) return unreadable(`a union of ${readings.map(({ called }) => called).join(', ')}`);
     if (!only.read || readings.length === type.length) return only;
     return { ...only, read: { ...only.read, type: `Nullable(${only.read.type})` } };
   }
   if (typeof type === 'string') return plain(type, undefined);
-  if (typeof type.type !== 'string') return readingOf(type.type, named, space);
+  if (typeof type.type !== 'string') return readingOf(type.type, named, space, column);
   if (type.name !== undefined) define(type, named, space);
-  if (type.type === 'record') {
+  if (isRecordType(type.type)) {
     // What is defined in it may be named behind it.
-    fieldsOf(type, named, space, '');
+    fieldsOf(type, named, space, `${column}.`);
     return unreadable('a record that may be null');
+  }
+  for (const inner of [type.items, type.values]) {
+    if (inner === undefined) continue;
+    const found = resolved(inner, named, space);
+    const within = isRecord(found)
+      ? fieldsOf(found, named, space, `${column}.`)
+      : [readingOf(found, named, space, column)];
+    if (inner === type.items && within.every(({ called }) => called === alwaysNull))
+      throw refused(column, 'an array whose entries take no bytes, so that it may have any number of them');
   }
   return plain(type.type, type);
 }
+
+const refused = (column: string, what: string) =>
+  new InputError(`column ${column} is ${what}; write it as plain values of one type`);
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
 
@@ -143,6 +185,6 @@ function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, '
     case 'enum':
       return read('String');
     default:
-      return unreadable(name === 'null' ? 'always null' : `of type ${name}`);
+      return unreadable(name === 'null' ? alwaysNull : `of type ${name}`);
   }
 }

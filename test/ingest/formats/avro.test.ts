@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { avroFields } from '../../../ingest/avro/schema.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { type EventLoadOptions, loadEvents } from '../../../ingest/load/load-events.ts';
 import type { RejectedRow } from '../../../ingest/rejects/rejected-rows.ts';
@@ -155,13 +156,14 @@ test('types of every kind are read, by a mapping and through nested records', as
     money: { type: 'fixed', name: 'Money', size: 5, logicalType: 'decimal', precision: 11, scale: 2 },
     share: 'float',
     sure: ['boolean', 'null'],
-    tags: { type: 'array', items: 'string' },
+    tags: { type: 'array', items: { type: 'enum', name: 'Tag', symbols: ['a', 'b'] } },
+    tag: 'Tag',
     more: { type: 'map', values: ['null', 'Who'] },
   });
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
     ...{ who: { account: Buffer.from(account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
-    ...{ share: 0.1, sure: true, tags: ['a', 'b'], more: { x: null }, parent: null },
+    ...{ share: 0.1, sure: true, tags: ['a', 'b'], tag: 'b', more: { x: null }, parent: null },
     seller: { account: Buffer.from('shop'), campaign: null },
   };
   const bytes = await avroFile(schema, [
@@ -172,16 +174,16 @@ test('types of every kind are read, by a mapping and through nested records', as
     ...['--map=advertiser_id=who.account', '--map=campaign_id=who.campaign', '--map=event_id=id'],
     ...['--map=spend=money', '--map=revenue=share', '--map=confirmed=sure', '--map=creative_id=other'],
     ...['--map=publisher_id=seller.account', '--set=ad_unit_id=u', '--set=event_type=impression'],
-    ...['--ignore-unknown', '--timezone=Europe/Berlin'],
+    ...['--map=device=tag', '--ignore-unknown', '--timezone=Europe/Berlin'],
   ];
   const path = await file('e.avro', bytes);
   const byDay = await ingest(...mapped, '--map', 'event_time=day', path);
   expect(byDay.code, byDay.stderr).toBe(0);
-  const query = `SELECT event_id, creative_id, campaign_id, publisher_id, toString(spend) AS spend, confirmed, toString(event_time) AS at
+  const query = `SELECT event_id, creative_id, campaign_id, publisher_id, toString(spend) AS spend, confirmed, device, toString(event_time) AS at
     FROM events WHERE advertiser_id = {account:String} ORDER BY creative_id`;
   const one = {
     ...{ event_id: 'abcd', campaign_id: 'ü', publisher_id: 'shop', spend: '-12.34' },
-    at: '2026-03-01 00:00:00.000',
+    ...{ device: 'b', at: '2026-03-01 00:00:00.000' },
   };
   expect(await select(db.store, query, { account })).toEqual([
     { ...one, creative_id: '', confirmed: true },
@@ -273,6 +275,19 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
       /e\.avro: its records cannot be read: Cannot parse type Decimal.*got 12/,
     );
     await refused(await avroFile('long' as never, []), /its values are not records/);
+    // A few bytes say that there are 2^60 of these, and ClickHouse counts to there.
+    const nothing = { type: 'record', name: 'Nothing', fields: [{ name: 'a', type: 'null' }] };
+    for (const extra of [
+      { type: 'array', items: 'null' },
+      { type: 'map', values: ['null', { type: 'array', items: nothing }] },
+    ]) {
+      const schema = recordOf({ ...fields, extra });
+      await refused(await avroFile(schema, []), /column extra is an array whose entries take no bytes/);
+    }
+    // Of two members of a name ClickHouse takes the first.
+    const twice = '{"type":"array","items":"null","items":"int"}';
+    const schema = `{"type":"record","name":"e","fields":[{"name":"x","type":${twice}}]}`;
+    expect(() => avroFields('e.avro', schema)).toThrow('e.avro: the schema in its header is no Avro schema');
     // Each names the next one twice: a schema of some lines would have 2^60 columns.
     const doubled = Array.from({ length: 60 }).reduce<object>(
       (inner, _, n) => ({
