@@ -76,11 +76,11 @@ export function unreadable(error: unknown): string | undefined {
   const [, record] =
     /^(?:Code: .*?Exception: )?(.*?)(?:: \(at row \d+\)\n)?: While executing Avro/.exec(message) ?? [];
   if (record) return `its records cannot be read: ${record}`;
-  const [, reason, column] =
-    /^(?:Code: .*?Exception: )?(.*?): read stage: \w+: column: (.*?): While executing Parquet/.exec(
+  const [, parquet, column] =
+    /^(?:Code: .*?Exception: )?(.*?)(?:: read stage: \w+: column: (.*?))?: While executing Parquet/.exec(
       message,
     ) ?? [];
-  return reason && `column ${column} cannot be read: ${reason}; write the file anew`;
+  return parquet && `${column ? `column ${column}` : 'it'} cannot be read: ${parquet}; write the file anew`;
 }
 
 function comesOfAbort(error: unknown): boolean {

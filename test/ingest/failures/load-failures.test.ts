@@ -77,6 +77,11 @@ test.each([
     'Unexpected end: read stage: MainData: column: spend: While executing ParquetV3BlockInputFormat',
     'column spend cannot be read: Unexpected end; write the file anew',
   ],
+  [
+    'a decimal of Parquet that its type has no room for',
+    "Parquet decimal type precision or scale is too big (18 digits) for physical type INT32: column 'spend': While executing ParquetV3BlockInputFormat. ",
+    "it cannot be read: Parquet decimal type precision or scale is too big (18 digits) for physical type INT32: column 'spend'; write the file anew",
+  ],
 ])('what the engine cannot decode is a fault of the file: %s', (_, message, said) => {
   const error = ofClickHouse(message);
   expect(failure(error)).toBeInstanceOf(InputError);
