@@ -152,7 +152,6 @@ test('types of every kind are read, by a mapping and through nested records', as
       ],
     },
     seller: 'Who',
-    parent: ['null', 'Event'],
     money: { type: 'fixed', name: 'Money', size: 5, logicalType: 'decimal', precision: 11, scale: 2 },
     share: 'float',
     sure: ['boolean', 'null'],
@@ -163,7 +162,7 @@ test('types of every kind are read, by a mapping and through nested records', as
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
     ...{ who: { account: Buffer.from(account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
-    ...{ share: 0.1, sure: true, tags: ['a', 'b'], tag: 'b', more: { x: null }, parent: null },
+    ...{ share: 0.1, sure: true, tags: ['a', 'b'], tag: 'b', more: { x: null } },
     seller: { account: Buffer.from('shop'), campaign: null },
   };
   const bytes = await avroFile(schema, [
@@ -257,8 +256,15 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
     await refused(await avroFile(list, []), /column campaign_id is of type array; write it as plain values/);
     const union = recordOf({ ...fields, campaign_id: ['null', 'string', 'long'] });
     await refused(await avroFile(union, []), /column campaign_id is a union of string, long; write it as/);
-    const itself = recordOf({ ...fields, campaign_id: ['null', 'Event'] });
-    await refused(await avroFile(itself, []), /e\.avro: column campaign_id is a record within itself; write/);
+    for (const [name, type] of [
+      ['campaign_id', ['null', 'Event']],
+      // Nothing is read of it, and ClickHouse would come to the end of its stack.
+      ['parents', { type: 'array', items: ['null', 'Event'] }],
+    ] as const) {
+      const itself = recordOf({ ...fields, [name]: type });
+      const message = new RegExp(`e\\.avro: column ${name} is a record within itself; write`);
+      await refused(await avroFile(itself, []), message);
+    }
     const decimal = { type: 'bytes', logicalType: 'decimal', scale: 2 };
     await refused(
       await avroFile(recordOf({ ...fields, spend: decimal }), []),
