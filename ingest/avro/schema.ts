@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { shownName } from '../event/similar-names.ts';
 import { mostBytes, type SchemaColumn, type TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
 
@@ -148,7 +149,7 @@ function readingOf(given: AvroType, named: Named, space: string, column: string)
 }
 
 const refused = (column: string, what: string) =>
-  new InputError(`column ${column} is ${what}; write it as plain values of one type`);
+  new InputError(`column ${shownName(column)} is ${what}; write it as plain values of one type`);
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
 

@@ -8,7 +8,8 @@ export function suggestion(name: string, names: readonly string[]): string {
   return found.length > 0 ? `; did you mean ${found.map(shownName).join(' or ')}?` : '';
 }
 
-/** With quotes around it where blanks begin or end it, which nobody would see. */
-export const shownName = (name: string): string => (name === name.trim() ? name : JSON.stringify(name));
+/** With quotes around it where blanks begin or end it, which nobody would see, or what a terminal does not show is in it. */
+export const shownName = (name: string): string =>
+  name === name.trim() && !/\p{Cc}/u.test(name) ? name : JSON.stringify(name);
 
 const plain = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');

@@ -5,6 +5,7 @@ import { optionHint } from '../input/option-hint.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
 import { type RecordSource, sentAs } from './record-source.ts';
+import { shownName } from './similar-names.ts';
 import { identifier } from './sql.ts';
 import { type TypedKind, typedFor } from './typed-values.ts';
 
@@ -35,10 +36,10 @@ function readColumns(file: string, schema: readonly SchemaColumn[], mapping: Map
   const columns = mapping.columns.flatMap((name) => {
     const [column, other] = schema.filter((each) => each.name === name);
     if (!column) return [];
-    if (other) throw new InputError(`${file}: column ${name} appears twice`);
+    if (other) throw new InputError(`${file}: column ${shownName(name)} appears twice`);
     if (!column.read) {
       throw new InputError(
-        `${file}: column ${name} is ${column.called}; write it as plain values of one type`,
+        `${file}: column ${shownName(name)} is ${column.called}; write it as plain values of one type`,
       );
     }
     return [{ name, ...column.read }];

@@ -2,6 +2,7 @@ import type { Framing } from '../chunks/framed-records.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { FileReading } from '../event/reading.ts';
 import type { RecordSource } from '../event/record-source.ts';
+import { shownName } from '../event/similar-names.ts';
 import type { Rule } from '../event/values.ts';
 import { InputError } from '../input/input-error.ts';
 import { hint } from '../input/option-hint.ts';
@@ -72,7 +73,7 @@ export function requireNamedOnce(file: string, names: readonly string[]): void {
   const twice = names.find((name) => name !== '' && seen.size === seen.add(name).size);
   if (twice === undefined) return;
   const advice = hint('--no-header', '"header": false in a mapping', 'reads the first line as a record');
-  throw new InputError(`${file}: column ${twice} appears twice${advice}`);
+  throw new InputError(`${file}: column ${shownName(twice)} appears twice${advice}`);
 }
 
 /** Databases write \N for NULL, with or without quotes: no text. To look for it in each cell takes twice as long. */
