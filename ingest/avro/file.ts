@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { ExactBytes } from '../input/exact-bytes.ts';
 import type { Input, InputReader } from '../input/input.ts';
 import { fileError, InputError, naming } from '../input/input-error.ts';
@@ -19,6 +20,8 @@ const syncBytes = 16;
 /** Writers cut after some kilobytes. A block is held in memory. */
 const mostBlockBytes = 256 << 20;
 const mostHeaderBytes = 16 << 20;
+/** The schema, the codec, and notes of the writer. Each may be two bytes of a file, and is many more in memory. */
+const mostHeaderEntries = 1000;
 
 /**
  * Reads an object container file from its beginning to its end, once, and never looks into a block.
@@ -74,13 +77,18 @@ export class AvroFile {
         throw bytes.damaged(`the header is to hold ${length} bytes`);
       return (await bytes.exactly(length, 'the header')).toString();
     };
-    for (;;) {
+    for (let entries = 0; ; ) {
       let count = await bytes.long('the header');
       if (count === 0) break;
       if (count < 0) {
         count = -count;
         await bytes.long('the header');
       }
+      entries += count;
+      if (entries > mostHeaderEntries)
+        throw bytes.damaged(
+          `the header is to have ${entries} entries; over ${mostHeaderEntries} cannot be read`,
+        );
       for (; count > 0; count--) {
         const key = await sized();
         metadata.set(key, await sized());
@@ -186,6 +194,8 @@ async function* read(
     for await (const piece of piecesOf(reader)) {
       onBytes(piece.length);
       yield piece;
+      // Of what is in memory nothing is waited for, and thousands of blocks may be in a piece.
+      await setImmediate();
     }
   } catch (cause) {
     throw fileError(file, cause);

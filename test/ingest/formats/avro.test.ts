@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { AvroFile } from '../../../ingest/avro/file.ts';
 import { avroFields } from '../../../ingest/avro/schema.ts';
+import { heldInput } from '../../../ingest/input/held-input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { type EventLoadOptions, loadEvents } from '../../../ingest/load/load-events.ts';
 import type { RejectedRow } from '../../../ingest/rejects/rejected-rows.ts';
@@ -137,6 +139,19 @@ test('a file that has grown by blocks adds only these', async () => {
   expect(rows).toBe(199);
 });
 
+test('thousands of blocks without records, in memory, let others have their turn', async () => {
+  const whole = await avroFile(plain, []);
+  const empty = Buffer.concat([Buffer.alloc(2), whole.subarray(-16)]);
+  const bytes = Buffer.concat([whole, ...Array.from({ length: 30_000 }, () => empty)]);
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  const opened = await AvroFile.open(heldInput('e.avro', ['avro'], bytes), () => {}, undefined);
+  expect(await opened.next()).toBeUndefined();
+  expect(turned).toBe(true);
+});
+
 test('types of every kind are read, by a mapping and through nested records', async () => {
   const schema = recordOf({
     id: { type: 'fixed', name: 'Id', size: 4 },
@@ -239,6 +254,9 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
       /e\.avro: is a damaged Avro file: .*EOF reached/,
     );
     await refused(changed(header, 1), /is to have -1 records/);
+    // A million entries in 2 MiB would be 770 MB in memory.
+    const entries = Buffer.concat([bytes.subarray(0, 4), Buffer.from([0x80, 0x80, 0x80, 0x01])]);
+    await refused(entries, /the header is to have 1048576 entries; over 1000 cannot be read/);
     await refused(changed(header, 0), /is to have no records in \d+ bytes/);
   });
 
