@@ -8,7 +8,7 @@ import {
   rulesOfExpression,
 } from './expressions.ts';
 import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
-import { shownName, suggestion } from './similar-names.ts';
+import { shownName, shownNames, suggestion } from './similar-names.ts';
 import type { SheetDates } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */
@@ -186,9 +186,8 @@ function compileEvent(
 
 function requireColumn(name: string, columns: readonly string[], file: string, place: string): void {
   if (columns.includes(name)) return;
-  const shown = columns.slice(0, 20).map(shownName).join(', ') + (columns.length > 20 ? ', …' : '');
   throw new MappingError(
-    `${place}: there is no column ${shownName(name)}; ${file} has ${shown}${suggestion(name, columns)}`,
+    `${place}: there is no column ${shownName(name)}; ${file} has ${shownNames(columns)}${suggestion(name, columns)}`,
   );
 }
 

@@ -11,7 +11,7 @@ import {
   mappingFingerprint,
   type ValidMapping,
 } from './mapping.ts';
-import { shownName } from './similar-names.ts';
+import { shownNames } from './similar-names.ts';
 
 /** The delimiter that stands for one or more spaces or tabs. */
 export const blanks = 'blanks';
@@ -145,7 +145,7 @@ function noValue(field: EventField): string {
 /** @throws {InputError} that names all columns which nothing reads */
 function requireKnown(file: string, unknown: readonly string[]): void {
   if (unknown.length === 0) return;
-  const names = unknown.map((name) => (name ? shownName(name) : '(without a name)')).join(', ');
+  const names = shownNames(unknown.map((name) => name || '(without a name)'));
   const one = unknown.length === 1;
   const what = `${one ? 'column' : 'columns'} ${names} ${one ? 'is not a field' : 'are not fields'} of an event`;
   throw new InputError(

@@ -12,4 +12,8 @@ export function suggestion(name: string, names: readonly string[]): string {
 export const shownName = (name: string): string =>
   name === name.trim() && !/\p{Cc}/u.test(name) ? name : JSON.stringify(name);
 
+/** The first of many names, of which a file may have any number. */
+export const shownNames = (names: readonly string[]): string =>
+  names.slice(0, 20).map(shownName).join(', ') + (names.length > 20 ? ', …' : '');
+
 const plain = (name: string) => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '');

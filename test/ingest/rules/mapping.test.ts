@@ -74,6 +74,10 @@ describe('fields from columns and constants', () => {
     await expect(loadText({ map: [day] }, text.replace(',CTR', ',CTR,'), '1')).rejects.toThrow(
       ': columns CTR, (without a name) are not fields of an event',
     );
+    const many = Array.from({ length: 30 }, (_, n) => `c${n}`).join(',');
+    await expect(loadText({ map: [day] }, text.replace('CTR', many), '1')).rejects.toThrow(
+      ', c18, c19, … are not fields of an event',
+    );
     // Blanks would not be seen, and the rest would clear the screen.
     await expect(loadText({ map: [day] }, text.replace(',CTR', ', CTR,"\x1b[2J\nCTR"'), '1')).rejects.toThrow(
       ': columns " CTR", "\\u001b[2J\\nCTR" are not fields of an event',
