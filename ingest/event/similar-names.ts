@@ -8,9 +8,11 @@ export function suggestion(name: string, names: readonly string[]): string {
   return found.length > 0 ? `; did you mean ${found.map(shownName).join(' or ')}?` : '';
 }
 
-/** With quotes around it where blanks begin or end it, which nobody would see, or what a terminal does not show is in it. */
-export const shownName = (name: string): string =>
-  name === name.trim() && !/\p{Cc}/u.test(name) ? name : JSON.stringify(name);
+/** Cut, and with quotes around it where blanks begin or end it, which nobody would see, or what a terminal does not show is in it. */
+export function shownName(name: string): string {
+  const short = name.length > 100 ? `${name.slice(0, 100)}…` : name;
+  return short === short.trim() && !/\p{Cc}/u.test(short) ? short : JSON.stringify(short);
+}
 
 /** The first of many names, of which a file may have any number. */
 export const shownNames = (names: readonly string[]): string =>

@@ -32,6 +32,11 @@ export function escapedCells(delimiter: string): CellRules {
 
 /** The cells of the first line. */
 export function escapedCellsOf(line: string, delimiter: string): string[] {
-  const behindPairs = '(?<=(?<!\\\\)(?:\\\\\\\\)*)';
-  return line.split(new RegExp(behindPairs + delimiter.replace(/[\\^$.|?*+()[\]{}]/g, '\\$&')));
+  const cells = [''];
+  // A backslash and what it escapes are one part.
+  for (const part of line.match(/\\?./gsu) ?? []) {
+    if (part === delimiter) cells.push('');
+    else cells.push(cells.pop() + part);
+  }
+  return cells;
 }

@@ -78,9 +78,22 @@ describe('fields from columns and constants', () => {
     await expect(loadText({ map: [day] }, text.replace('CTR', many), '1')).rejects.toThrow(
       ', c18, c19, … are not fields of an event',
     );
+    await expect(loadText({ map: [day] }, text.replace('CTR', 'c'.repeat(200)), '1')).rejects.toThrow(
+      `: column ${'c'.repeat(100)}… is not a field of an event`,
+    );
     // Blanks would not be seen, and the rest would clear the screen.
     await expect(loadText({ map: [day] }, text.replace(',CTR', ', CTR,"\x1b[2J\nCTR"'), '1')).rejects.toThrow(
       ': columns " CTR", "\\u001b[2J\\nCTR" are not fields of an event',
+    );
+  });
+
+  test('a first line that nobody meant is refused at once', async () => {
+    await expect(loadText({ map: [day] }, `Day${','.repeat(2 << 20)}\n1\n`, '1')).rejects.toThrow(
+      ': the first line has over 1048576 characters; is the format right?',
+    );
+    const escaped = `${'\\'.repeat(300_000)},${'\\,'.repeat(10)}\n1\n`;
+    await expect(loadText({ map: [day], escapes: true }, escaped, '1')).rejects.toThrow(
+      /there is no column Day; .* has \\{100}…, (\\,){10}$/,
     );
   });
 
