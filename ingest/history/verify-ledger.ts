@@ -1,6 +1,6 @@
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
 import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, selectOne } from '../../clickhouse/client.ts';
 import { foldedChunk, isPruned, prunedMonths } from '../../clickhouse/consistency/fold-events.ts';
 import { type DayRange, daySlices, everyDay } from '../../clickhouse/consistency/verify-rollups.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
@@ -45,6 +45,30 @@ export async function verifyLedger(
   }
   const more = differences.length > maxDifferences;
   return { differences: differences.slice(0, maxDifferences), more };
+}
+
+/** Events that arrived, and of which the ledger has lost all: a power failure may have taken it, or a damaged part. */
+export interface UnnamedChunks {
+  readonly chunks: number;
+  readonly events: number;
+  /** `yyyy-mm-dd` */
+  readonly first: string;
+  readonly last: string;
+}
+
+/**
+ * What the list of days has of chunks that no row of the ledger names. A file that is loaded again mends its chunks. Reports
+ * have their events, so that nothing disagrees.
+ */
+export function unnamedChunks(store: Store, range: DayRange): Promise<UnnamedChunks> {
+  return selectOne<UnnamedChunks>(
+    store,
+    `WITH ${prunedMonths}
+     SELECT toFloat64(uniqExact(chunk)) AS chunks, toFloat64(sum(d.events)) AS events, toString(min(day)) AS first,
+       toString(max(day)) AS last
+     FROM chunk_days AS d WHERE ${onDays} AND chunk != '' AND NOT ${isPruned} AND chunk NOT IN (SELECT chunk FROM load_chunks)`,
+    { ...range },
+  );
 }
 
 const onDays = 'day BETWEEN {from:Date} AND {to:Date}';

@@ -18,7 +18,12 @@ import {
 } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
-import { type LedgerDifference, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import {
+  type LedgerDifference,
+  type UnnamedChunks,
+  unnamedChunks,
+  verifyLedger,
+} from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
 import { fresh, isAlive, type LoadHeartbeat } from '../../../ingest/ledger/load-heartbeat.ts';
 import { publicKeyOf } from '../../close/signature.ts';
@@ -55,6 +60,7 @@ async function verify(
 ): Promise<void> {
   const began = performance.now();
   const ledger = await verifyLedger(store, days);
+  const unnamed = await unnamedChunks(store, days);
   const { differences, more } = await lastingDifferences(store, days);
   const keys = config().signing?.publicKeys.map(publicKeyOf);
   const closes = await withReader(store, (reader) => verifyCloses(store, reader, catalog, days, keys));
@@ -91,6 +97,7 @@ async function verify(
     say(
       `${countedDifferences(ledger.differences, ledger.more)} from the ledger; ${retry ?? mendingOf(ledger.differences, unloads)}`,
     );
+  if (unnamed.chunks > 0) say(describeUnnamed(unnamed));
   if (differences.length === 0) say('every rollup agrees with the raw events');
   else {
     // They rebuild the rollups, too.
@@ -203,6 +210,14 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
   return line([file, load, `chunk ${chunk.slice(0, 12)}`, ...(day ? [day] : []), counts]);
 }
 
+function describeUnnamed({ chunks, events, first, last }: UnnamedChunks): string {
+  const days = first === last ? first : `${first} to ${last}`;
+  return `${counted(events, 'event')} of ${days} came in ${counted(chunks, 'chunk')} of which the ledger knows nothing; ${loadMissing}`;
+}
+
+/** Nothing tells which files they are. */
+const loadMissing = 'load the files again that adtally loads does not list';
+
 function completing({ file, load }: LedgerDifference): string {
   const more = file.startsWith(pushedFrom) ? `, or give it up with adtally unload ${load}` : '';
   return `complete interrupted loads: ${loadAgain(file)}${more}`;
@@ -211,9 +226,10 @@ function completing({ file, load }: LedgerDifference): string {
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
 function mendingOf(differences: readonly LedgerDifference[], unloads: readonly string[]): string {
   const first = (inDoubt: 0 | 1) =>
-    differences.find((each) => each.inDoubt === inDoubt && !unloads.includes(each.load));
+    differences.find((each) => each.load && each.inDoubt === inDoubt && !unloads.includes(each.load));
   const interrupted = first(1);
   const wrong = first(0);
+  const isUnnamed = differences.some(({ load }) => load === '');
   return [
     ...unloads.map(endUnload),
     ...(interrupted ? [completing(interrupted)] : []),
@@ -221,5 +237,6 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
     ...(wrong && !interrupted
       ? [`repair the others with: adtally unload ${wrong.load}, then ${loadAgain(wrong.file)}`]
       : []),
+    ...(isUnnamed ? [`where no load is named, ${loadMissing}`] : []),
   ].join('; ');
 }

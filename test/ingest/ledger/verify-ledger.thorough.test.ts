@@ -89,6 +89,31 @@ test('a chunk that an interrupted load has left in doubt is mended by loading it
   expect((await verifyLedger(db.store)).differences).toEqual([]);
 });
 
+test('events that the ledger has forgotten are told, and their file loaded again ends that', async () => {
+  const path = await file('forgotten.ndjson', ndjson(events(5)));
+  const id = await load(path);
+  await mutate(`ALTER TABLE load_chunks DELETE WHERE load_id = '${id}'`);
+  const forgotten = await run(['verify']);
+  expect(forgotten).toMatchObject({ code: 0, stdout: '' });
+  expect(forgotten.stderr).toContain(
+    '5 events of 2026-03-01 to 2026-03-05 came in 1 chunk of which the ledger knows nothing',
+  );
+  await mutate(
+    "ALTER TABLE chunk_days DELETE WHERE day = '2026-03-01' AND chunk NOT IN (SELECT chunk FROM load_chunks)",
+  );
+  const { code, stderr } = await run(['verify']);
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    'from the ledger; where no load is named, load the files again that adtally loads does not list',
+  );
+  await load(path);
+  expect(await run(['verify'])).toMatchObject({
+    code: 0,
+    stderr: expect.not.stringContaining('knows nothing'),
+  });
+  expect(await loads.counted()).toEqual([5, '0.5']);
+});
+
 test('a replay that was interrupted is completed by the command that verify names', async () => {
   const id = await load(await file('e.ndjson', withRejects(events(5))));
   const corrected = await loads.corrected(id);
