@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
 import { createLayout } from '../../clickhouse/cluster/layout.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { exchangeMonths, newStaging } from '../../clickhouse/consistency/replace-months.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { content, emptyBeforeEach, generate, ofEach, run, staging } from '../support/rebuilt.ts';
+import { all, content, emptyBeforeEach, generate, ofEach, run, staging } from '../support/rebuilt.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -40,6 +41,30 @@ test('a rebuild that fails leaves alone what another one has staged since, and t
   expect(await staging(db.store)).toEqual([{ name: table }]);
   await rebuildRollups(db.store, catalog);
   expect(await staging(db.store)).toEqual([]);
+});
+
+test('days that a rebuild has changed are told, also where it ends behind its exchange', async () => {
+  await generate(db.store, 1_000);
+  await run(db.store, "ALTER TABLE campaigns_date DELETE WHERE account_id = 'a1' AND day = '2026-01-05'", {
+    mutations_sync: '2',
+  });
+  const [began] = await select<{ at: string }>(db.store, 'SELECT toString(now64(6)) AS at');
+  const changed = () =>
+    select(
+      db.store,
+      'SELECT account_id, toString(day) AS day FROM campaigns_changes AS c FINAL WHERE c.changed_at >= {at:String}',
+      { ...began },
+    );
+  const store = Object.create(db.store);
+  store.command = async (params: { query: string }) => {
+    await db.store.command(params);
+    if (params.query.startsWith('EXCHANGE') && params.query.endsWith(` ${all.at(-1)?.table}`))
+      throw new Error('killed');
+  };
+  await expect(rebuildRollups(store, catalog)).rejects.toThrow('killed');
+  expect((await verifyRollups(db.store, catalog)).differences).toEqual([]);
+  await rebuildRollups(db.store, catalog);
+  expect(await changed()).toEqual([{ account_id: 'a1', day: '2026-01-05' }]);
 });
 
 test('months stay as they are on a replica that has not filled what replaces them', async () => {
