@@ -17,6 +17,7 @@ import {
   verifyRollups,
 } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { rollups } from '../../../clickhouse/rollups.ts';
+import { deadAfterMs } from '../../../clickhouse/timings.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import {
   type LedgerDifference,
@@ -25,7 +26,6 @@ import {
   verifyLedger,
 } from '../../../ingest/history/verify-ledger.ts';
 import { pushedFrom } from '../../../ingest/input/held-input.ts';
-import { fresh, isAlive, type LoadHeartbeat } from '../../../ingest/ledger/load-heartbeat.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
@@ -127,17 +127,19 @@ async function verify(
   if (!agrees || closes.length + left.length > 0) process.exitCode = 1;
 }
 
-/** Another command that may have taken loads back, replaced them or rebuilt rollups within that time. */
+/**
+ * Another command that may have taken loads back, replaced them or rebuilt rollups within that time. One that was killed shortly
+ * before counts as well: what it has in doubt is left out as that of a load at work.
+ */
 async function changedBy(store: Store, own: string, ms: number): Promise<string | undefined> {
-  const loads = await select<LoadHeartbeat & { id: string; file: string; runs: boolean }>(
+  const [load] = await select<{ id: string; file: string }>(
     store,
-    `SELECT load_id AS id, file, host, pid, l.state = 'running' AS runs FROM loads AS l FINAL
+    `SELECT load_id AS id, file FROM loads AS l FINAL
      WHERE kind IN ('rebuild', 'replacement') AND load_id != {own:String}
-       AND (runs AND ${fresh} OR l.version > now64(6) - toIntervalMillisecond({ms:UInt64}))
-     ORDER BY id`,
+       AND l.version > now64(6) - toIntervalMillisecond({ms:UInt64} + if(l.state = 'running', ${deadAfterMs}, 0))
+     ORDER BY id LIMIT 1`,
     { own, ms: Math.ceil(ms) },
   );
-  const load = loads.find((each) => !each.runs || isAlive(each));
   return load && `${line([load.file])} (load ${load.id})`;
 }
 

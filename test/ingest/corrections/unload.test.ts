@@ -9,7 +9,7 @@ import { ndjson } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
 import { replaceBy } from '../../support/replace-suite.ts';
 import { useStore } from '../../support/store.ts';
-import { ofTwoMonths, useUnloads, withRejects } from '../../support/unloads.ts';
+import { failingAt, ofTwoMonths, useUnloads, withRejects } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useUnloads(db);
@@ -218,6 +218,24 @@ test.each(['taken back', 'replaced'])(
     expect((await run(['verify'])).code).toBe(0);
   },
 );
+
+test('right after a replacement was killed, verify does not say to take back what it replaces', async () => {
+  const id = await load(await file('wrong.ndjson', ndjson(events(20))));
+  const right = await file('right.ndjson', ndjson(events(10)));
+  const failing = failingAt(db.store, /EXCHANGE TABLES .* AND events$/, 'after');
+  await expect(replaceBy(failing, { load: id }, right)).rejects.toThrow('killed');
+  await db.store.command({
+    query: `INSERT INTO loads (* EXCEPT version)
+      SELECT * EXCEPT version REPLACE ('running' AS state, 5000000 AS pid, toDateTime64(0, 3) AS finished_at)
+      FROM loads FINAL WHERE load_id = {id:String}`,
+    query_params: { id: await last('replacement') },
+  });
+  const { code, stderr } = await run(['verify']);
+  expect(code).toBe(1);
+  expect(stderr).not.toMatch(/adtally (unload|rebuild) /);
+  await replaceBy(db.store, { load: id }, right);
+  expect(await sound()).toEqual([10, '1']);
+});
 
 test.each([
   ['nowhere', /there is no load nowhere/],
