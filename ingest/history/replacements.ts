@@ -19,6 +19,22 @@ export async function replacementOf(store: Store, load: string): Promise<string 
   return undefined;
 }
 
+/**
+ * Replacements of a target that have not been ended.
+ * @param target as the ledger has it at the end of their files
+ * @param own one that does not count; given where others that have claimed nothing wait for their turn, or have changed nothing
+ */
+export async function unfinishedReplacements(store: Store, target: string, own = ''): Promise<string[]> {
+  const unfinished = await select<{ id: string }>(
+    store,
+    `SELECT load_id AS id FROM loads FINAL WHERE kind = 'replacement' AND state IN ('running', 'failed')
+       AND endsWith(file, {target:String}) AND load_id != {own:String}
+       AND ({own:String} = '' OR load_id IN (SELECT load_id FROM load_chunks))`,
+    { target: ` ${target}`, own },
+  );
+  return unfinished.map(({ id }) => id);
+}
+
 /** The loads that a load has replaced, one after the other: their events are gone, and their files still count as loaded. */
 export async function loadsReplacedBy(store: Store, load: string): Promise<string[]> {
   const [found] = await select<{ id: string }>(

@@ -10,13 +10,13 @@ import { changeChunks, inRuns } from '../ledger/change-chunks.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import type { Load, WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
-import { markUnloaded, unloadOf } from '../ledger/load-records.ts';
+import { markUnloaded, replacesLoad, unloadOf } from '../ledger/load-records.ts';
 import { type ChunkSet, monthsOf, prunedMonthOf } from '../load/chunk-months.ts';
 import { openRejects, reopenRejects } from '../rejects/rejected-rows.ts';
 import { inTurn } from './in-turn.ts';
 import { type LoadState, requireLoad } from './load-history.ts';
 import { keepPastEvents } from './past-events.ts';
-import { loadsReplacedBy, replacementOfDays } from './replacements.ts';
+import { loadsReplacedBy, replacementOfDays, unfinishedReplacements } from './replacements.ts';
 import { requireNotReplayed } from './replayed-rows.ts';
 
 /** What is there of a load to be taken back. */
@@ -61,7 +61,7 @@ const nothing: Unloaded = {
  * others wait for it. Killed at any point, it can be repeated; so can the load: the ledger says first of all that nothing of
  * it is loaded.
  * @throws when no such load can be taken back, and, before it changes anything, when events of it have been pruned, rows of it
- * replayed, or others stand in the place of some by a replacement of days
+ * replayed, others stand in the place of some by a replacement of days, or a replacement of it was interrupted
  */
 export async function unload(
   store: Store,
@@ -90,7 +90,7 @@ interface Found {
   readonly months: readonly DayRange[];
 }
 
-/** @throws when events of the load were pruned, rows that it rejected were replayed, or days of it replaced */
+/** @throws when events of the load were pruned, rows that it rejected were replayed, days of it replaced, or its replacement was interrupted */
 async function find(store: Store, { id, kind, state, replayId }: LoadState): Promise<Found> {
   const replaced = await loadsReplacedBy(store, id);
   const loads = replayId === '' ? [id, ...replaced] : await loadsOfReplay(store, replayId);
@@ -109,6 +109,12 @@ async function find(store: Store, { id, kind, state, replayId }: LoadState): Pro
     const whose = replaced.length > 0 ? 'it or of what it has replaced' : 'it';
     throw new LoadRefused(
       `load ${id} cannot be taken back: load ${by} stands in the place of events of ${whose}, which would come back beside those with its file. Take that load back first (adtally unload ${by})${instead}. Nothing was changed.`,
+    );
+  }
+  const [begun] = await unfinishedReplacements(store, replacesLoad(id), id);
+  if (begun !== undefined) {
+    throw new LoadRefused(
+      `load ${id} cannot be taken back: load ${begun} was interrupted while it took its place, and may have brought its events. Run the command of that load again, which completes it, or put other files in the place of both with --replaces ${id}. Nothing was changed.`,
     );
   }
   const counted = await selectOne<{ events: number; rejectedRows: number; reopenedRows: number }>(

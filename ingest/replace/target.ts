@@ -4,7 +4,7 @@ import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { rollupPartition } from '../../clickhouse/rollups.ts';
 import { requireLoad } from '../history/load-history.ts';
 import type { Leaving } from '../history/past-events.ts';
-import { replacementOf } from '../history/replacements.ts';
+import { replacementOf, unfinishedReplacements } from '../history/replacements.ts';
 import { chunksOf } from '../history/unload.ts';
 import { replacesLoad } from '../ledger/load-records.ts';
 import { prunedMonthOf } from '../load/chunk-months.ts';
@@ -23,14 +23,8 @@ export function describeTarget(target: Target): string {
  * @param own the replacement itself, which has its turn: others that have claimed nothing wait for theirs, or have changed nothing
  */
 export async function replacedLoads(store: Store, target: Target, own = ''): Promise<string[]> {
-  const unfinished = await select<{ id: string }>(
-    store,
-    `SELECT load_id AS id FROM loads FINAL WHERE kind = 'replacement' AND state IN ('running', 'failed')
-       AND endsWith(file, {target:String}) AND load_id != {own:String}
-       AND ({own:String} = '' OR load_id IN (SELECT load_id FROM load_chunks))`,
-    { target: ` ${describeTarget(target)}`, own },
-  );
-  return [...('load' in target ? [target.load] : []), ...unfinished.map(({ id }) => id)];
+  const unfinished = await unfinishedReplacements(store, describeTarget(target), own);
+  return [...('load' in target ? [target.load] : []), ...unfinished];
 }
 
 /**

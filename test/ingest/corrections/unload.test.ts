@@ -233,6 +233,8 @@ test('right after a replacement was killed, verify does not say to take back wha
   const { code, stderr } = await run(['verify']);
   expect(code).toBe(1);
   expect(stderr).not.toMatch(/adtally (unload|rebuild) /);
+  // Its file, loaded again, would stay beside the events that have come already.
+  expect((await run(['unload', id])).stderr).toContain('was interrupted while it took its place');
   await replaceBy(db.store, { load: id }, right);
   expect(await sound()).toEqual([10, '1']);
 });
