@@ -83,6 +83,22 @@ test('a restored backup, one file or a folder, has what was backed up, and count
   await done('verify');
 });
 
+test('what is restored can be taken back and loaded again, however often the ledger was changed before the backup', async () => {
+  const store = connect({ ...lease.address, database: 'adtally' });
+  const query = 'ALTER TABLE load_chunks UPDATE rows = rows WHERE true';
+  for (let n = 0; n < 60; n++) await store.command({ query, clickhouse_settings: { mutations_sync: '2' } });
+  await store.close();
+  const to = join(folder, 'changed.tar');
+  await done('backup', to);
+  await done('restore', to, '--replace');
+  const loads: { load: string; file: string }[] = JSON.parse(await done('loads', '--json'));
+  await done('unload', loads.find((each) => each.file === second)?.load ?? '');
+  expect(await events()).toBe(3);
+  await done('ingest', 'events', second);
+  expect(await events()).toBe(5);
+  await done('verify');
+});
+
 test('a backup that cannot be read, or is not there, leaves everything as it was', async () => {
   const broken = join(folder, 'broken.tar.zst');
   const cut = join(folder, 'cut.tar.xz');
