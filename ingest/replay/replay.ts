@@ -26,7 +26,7 @@ export interface ReplayResult {
   readonly duplicates: number;
   /** The load that the replay was. */
   readonly loadId: string;
-  /** Rows of the file that were replayed before, or belong to another load. */
+  /** Rows of the file that were replayed or dismissed before, or belong to another load. */
   readonly skipped: number;
   /** Rows that are still faulty, with the line they had in the file of the load. */
   readonly faulty: readonly RejectedRow[];

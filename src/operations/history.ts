@@ -108,7 +108,7 @@ const replayed = z.strictObject({
   replayed: z.int().describe('Rows that are loaded now.'),
   duplicates: z.int().describe('Rows that were left out, because their event_id is already loaded.'),
   faulty: z.int().describe('Rows that are still faulty. They stay rejected.'),
-  skipped: z.int().describe('Rows that were replayed before, or are not of this load.'),
+  skipped: z.int().describe('Rows that were replayed or dismissed before, or are not of this load.'),
   reasons: z.array(z.string()).describe(`The first ${mostReasons} rows that are still faulty.`),
 });
 
@@ -139,7 +139,7 @@ export const replay: FileOperation<typeof corrected, z.infer<typeof replayed>> =
 
 const one = z.strictObject({ load: load() });
 const unloaded = z.strictObject({
-  before: z.boolean().describe('It was taken back before: there is nothing.'),
+  before: z.boolean().describe('It was taken back or replaced before: there is nothing.'),
   events: z.int().describe('Events that are deleted.'),
   chunks: z.int(),
   months: z.array(z.string()).describe('Months (`yyyy-mm`) whose rollups are rebuilt.'),

@@ -53,7 +53,7 @@ async function replayRows({ file, ...given }: Given): Promise<void> {
           `${counted(replayed, 'row')} replayed`,
           ...(duplicates ? [`${formatNumber(duplicates)} left out: their event_id is already loaded`] : []),
           ...(faulty ? [`${formatNumber(faulty)} still faulty`] : []),
-          ...(skipped ? [`${formatNumber(skipped)} replayed before or not from load ${given.load}`] : []),
+          ...(skipped ? [`${formatNumber(skipped)} replayed or dismissed before, or not from load ${given.load}`] : []),
         ].join(', '),
       );
       if (faulty > 0) process.exitCode = exitRejected;
@@ -65,7 +65,7 @@ async function replayRows({ file, ...given }: Given): Promise<void> {
 async function unloadOne({ dryRun, ...given }: Given): Promise<void> {
   await operate(dryRun ? previewOfUnload : unload, given, (done) => {
     const load = `load ${given.load}`;
-    if (done.before) return say(`${load} has been taken back before`);
+    if (done.before) return say(`${load} has been taken back or replaced before`);
     if (done.chunks === 0) return say(`${load}: there is nothing that only it has loaded`);
     const changes = [
       `${counted(done.events, 'event')} deleted`,

@@ -20,7 +20,7 @@ test('rejected rows complete the totals exactly once corrected, and replayed twi
   expect(await counted()).toEqual({ events: 50, ids: 50, impressions: 70 });
   expect(await run('replay', load, path)).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^0 rows replayed, 10 replayed before/),
+    stderr: expect.stringMatching(/^0 rows replayed, 10 replayed or dismissed before/),
   });
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
   expect((await run('rejects', load, '--json')).stdout).toBe('');
@@ -46,7 +46,7 @@ test('rejected rows of another load are left alone', async () => {
   const { code, stderr } = await run('replay', other.load, path);
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: `0 rows replayed, 10 replayed before or not from load ${other.load}\n`,
+    stderr: `0 rows replayed, 10 replayed or dismissed before, or not from load ${other.load}\n`,
   });
   expect(await totals()).toMatchObject({ events: 40, impressions: 40 });
 });
