@@ -189,6 +189,10 @@ test('what was taken back, or all rows with --reports, is not dropped where no c
     }
   }
   expect(await stored()).toBe(before);
+  // All events of the months are gone.
+  await expect(prune(db.store, carefully, now)).rejects.toThrow(
+    /where that has nothing to close, prune --anyway$/,
+  );
   await prune(db.store, keep, now);
   await prune(db.store, carefully, now);
 });

@@ -53,7 +53,9 @@ async function replayRows({ file, ...given }: Given): Promise<void> {
           `${counted(replayed, 'row')} replayed`,
           ...(duplicates ? [`${formatNumber(duplicates)} left out: their event_id is already loaded`] : []),
           ...(faulty ? [`${formatNumber(faulty)} still faulty`] : []),
-          ...(skipped ? [`${formatNumber(skipped)} replayed or dismissed before, or not from load ${given.load}`] : []),
+          ...(skipped
+            ? [`${formatNumber(skipped)} replayed or dismissed before, or not from load ${given.load}`]
+            : []),
         ].join(', '),
       );
       if (faulty > 0) process.exitCode = exitRejected;

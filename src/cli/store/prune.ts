@@ -168,7 +168,7 @@ async function requireClosed(store: Store, until: string, reports = false): Prom
       ? `1 month that its account has not closed, ${month} of ${one.account}`
       : `${counted(open.length, 'month')} that their accounts have not closed, the first ${month} of ${one.account}`;
   throw new Error(
-    `nothing was pruned: ${what} would be lost in ${where}: adtally close --all ${month}, or prune --anyway`,
+    `nothing was pruned: ${what} would be lost in ${where}: adtally close --all ${month}, or, where that has nothing to close, prune --anyway`,
   );
 }
 

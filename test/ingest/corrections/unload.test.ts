@@ -145,7 +145,9 @@ nothing was changed; 1 chunk with events of 2026-03, 2026-04 would be forgotten\
   expect(await sound()).toEqual(before);
   expect((await run(['unload', id])).stderr).toContain('16 events deleted, 4 open rejected rows deleted');
   expect((await run(['rejects', id, '--json'])).stdout).toBe('');
-  expect((await run(['unload', id, '--dry-run'])).stderr).toBe(`load ${id} has been taken back or replaced before\n`);
+  expect((await run(['unload', id, '--dry-run'])).stderr).toBe(
+    `load ${id} has been taken back or replaced before\n`,
+  );
   expect((await run(['unload', 'nowhere', '--dry-run'])).code).toBe(1);
 });
 
