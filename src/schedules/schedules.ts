@@ -89,24 +89,16 @@ type Stored = Omit<Schedule, 'body' | 'since'> & { readonly body: string; readon
 
 /** All but those that were removed, the oldest first. @param account absent: of all */
 export async function listSchedules(store: Store, account = ''): Promise<Schedule[]> {
-  const ofAccount = "({account:String} = '' OR account_id = {account:String})";
-  // There may be very many tokens, which are found quickly by their ids.
-  const tokensOf = (ids: string) => `tokens FINAL WHERE id GLOBAL IN (SELECT ${ids})`;
-  const opening = tokensOf(`token FROM schedules WHERE ${ofAccount}`);
-  const making = tokensOf(`substring(made_by, length('token ') + 1) FROM schedules WHERE ${ofAccount}`);
-  const labelled = tokensOf(
-    `id FROM tokens WHERE label GLOBAL IN (SELECT concat({label:String}, id) FROM schedules WHERE token = '' AND ${ofAccount})`,
-  );
   const rows = await select<Stored>(
     store,
     `SELECT id, account_id AS account, report, body, toString(period) AS period, toString(every) AS every, at, recipients AS to,
             toString(attach) AS attach, wait_hours AS waitHours, token, language, made_by AS madeBy,
-            if(token GLOBAL IN (SELECT id FROM ${opening} AND (revoked_at IS NOT NULL OR expires_at <= now64(3)))
-               OR made_by GLOBAL IN (SELECT concat('token ', id) FROM ${making} AND revoked_at IS NOT NULL)
-               OR concat({label:String}, id) GLOBAL IN (SELECT label FROM ${labelled} AND revoked_at IS NOT NULL),
+            if(token GLOBAL IN (SELECT id FROM tokens FINAL WHERE revoked_at IS NOT NULL OR expires_at <= now64(3))
+               OR made_by GLOBAL IN (SELECT concat('token ', id) FROM tokens FINAL WHERE revoked_at IS NOT NULL)
+               OR concat({label:String}, id) GLOBAL IN (SELECT label FROM tokens FINAL WHERE revoked_at IS NOT NULL),
                'ended', toString(s.state)) AS state,
             toFloat64(toUnixTimestamp64Milli(s.since)) AS since_ms
-     FROM schedules AS s FINAL WHERE s.state != 'removed' AND ${ofAccount} ORDER BY id`,
+     FROM schedules AS s FINAL WHERE s.state != 'removed' AND ({account:String} = '' OR s.account_id = {account:String}) ORDER BY id`,
     { label: tokenLabel({ id: '' }), account },
   );
   return rows.map(({ body, since_ms, ...row }) => ({

@@ -466,25 +466,3 @@ test('the last answer of a recipient counts, and a yes since the first one after
     cy: { since: undefined, hasAgreed: false },
   });
 });
-
-test('of the tokens a list of schedules reads those of the schedules alone: there may be very many others', async () => {
-  const ofToken = await createToken(db.store, { account: 'few', label: '' });
-  const [made] = await listTokens(db.store, { account: 'few' });
-  const { id } = await scheduled({ account: 'few', token: made?.id ?? '', madeBy: `token ${made?.id}` });
-  await db.store.command({
-    query: `INSERT INTO tokens (id, account_id, hash, created_at, revoked_at)
-            SELECT concat('visit ', toString(number)), 'few', '', now64(3), now64(3) FROM numbers(40000)`,
-  });
-  const store: Store = Object.create(db.store);
-  store.query = (asked) =>
-    db.store.query({
-      ...asked,
-      clickhouse_settings: { ...asked.clickhouse_settings, max_bytes_to_read: '1500000' },
-    });
-  const statesOf = async () => (await listSchedules(store, 'few')).map(({ state }) => state);
-  expect(await listSchedules(store, 'nobody')).toEqual([]);
-  expect(await statesOf()).toEqual(['active']);
-  await revokeTokens(db.store, { token: ofToken });
-  expect(await statesOf()).toEqual(['ended']);
-  expect(await stateOf(id)).toBe('ended');
-});
