@@ -106,9 +106,21 @@ export function lacksMemory(error: unknown): 'statement' | 'server' | undefined 
  * undefined for other errors.
  */
 export function titleOfPage({ message }: Error): string | undefined {
-  if (!/^\s*<|^Unexpected token '<'|^\s*\{.*\}\s*$/s.test(message)) return undefined;
-  const [, title = ''] = /(?:<(?:title|Message)>|"(?:detail|message)": *")([^<"]+)/i.exec(message) ?? [];
+  const isPage = /^\s*<|^Unexpected token '<'/.test(message);
+  const title = isPage ? (/<(?:title|Message)>([^<]+)/i.exec(message)?.[1] ?? '') : reasonInJson(message);
+  if (title === undefined) return undefined;
   return title.replace(/[\s\p{Cc}]+/gu, ' ').trim() || 'a page';
+}
+
+/** All of the JSON where it gives none; undefined for other text. */
+function reasonInJson(text: string): string | undefined {
+  if (!/^\s*\{/.test(text)) return undefined;
+  try {
+    const { detail, message, title } = JSON.parse(text);
+    return [detail, message, title].find((reason) => reason && typeof reason === 'string') ?? text;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a server says that it cannot reach another node of its cluster, or lost it. */

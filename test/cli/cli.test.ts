@@ -187,7 +187,10 @@ test.each([
     'Access Denied',
   ],
   // The port of adtally itself.
-  [405, '{"status":405,"detail":"this path takes GET, HEAD"}', 'this path takes GET, HEAD'],
+  [405, '{"title":"No","status":405,"detail":"takes \\"GET\\" alone"}', 'takes "GET" alone'],
+  [404, '{"title":"Not Found","detail":[{}]}', 'Not Found'],
+  [404, '{"error":"no route"}\n', '{"error":"no route"}'],
+  [404, '<script>{"message":"hi"}</script><title>Gone</title>', 'Gone'],
   [502, '<title>\n  502 Bad\n  \x1b[31mGateway\n</title>', '502 Bad [31mGateway'],
   [503, '<title> </title>', 'a page'],
   [200, '<!doctype html>\n<title>Welcome</title>', 'a page'],
