@@ -27,8 +27,8 @@ const timerSeconds = wholeNumber(
 );
 /** A day is plenty. */
 const timeout = wholeNumber('is not a timeout: a whole number of seconds from 1 to 86400', 1, 86_400);
-const address = (protocol: RegExp, reason: string) =>
-  z.url({ protocol, hostname: /./, error: reason, abort: true });
+const address = (protocol: RegExp, reason: string) => z.url({ protocol, error: reason, abort: true });
+const noRedis = 'is not the address of a Redis server, such as redis://localhost:6379';
 /** A wrong address would only be noticed when somebody misses its spans. */
 const collector = address(
   /^https?$/,
@@ -69,16 +69,19 @@ const environment = z.object({
       'is not a cluster name: letters, digits, _ - and ., not starting with - or .',
     )
     .optional(),
-  REDIS_URL: address(/^rediss?$/, 'is not the address of a Redis server, such as redis://localhost:6379')
+  REDIS_URL: address(/^rediss?$/, noRedis)
+    // Without a host or a socket the client would take this machine, and no TLS for REDISS.
+    .regex(/^rediss?:\/\/([^/?#]|\?(.*&)?path=.)/, noRedis)
     .refine(
-      (text) => isPossible(() => decodeURIComponent(new URL(text).username + new URL(text).password)),
-      'has a % in user or password that begins no escape: write it as %25',
+      (text) => isPossible(() => decodeURIComponent(`${new URL(text).username} ${new URL(text).password}`)),
+      'has an escape in user or password that is no UTF-8, or a lone %, which is written %25',
     )
     // The client would read the digits that it begins with, or take database 0, which another installation may count in.
-    .refine(
-      (text) => /^\/?\d*$/.test(new URL(text).pathname),
-      'has a path that is no database: redis://localhost:6379/1 names one by its number',
-    )
+    .refine((text) => {
+      const { pathname, searchParams } = new URL(text);
+      const isNamed = searchParams.getAll('db').every((database) => /^\d{1,9}$/.test(database));
+      return isNamed && /^(\/(\d{1,9}\/?)?)?$/.test(pathname);
+    }, 'has a database that is no number of at most nine digits: redis://localhost:6379/1 names one')
     .optional(),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(8080),

@@ -48,25 +48,27 @@ test.each<Refused>([
   ['CLICKHOUSE_DATABASE', 'a b', 'is not a database name: letters, digits and _, not starting with a digit'],
   ['CLICKHOUSE_CLUSTER', '-', 'is not a cluster name: letters, digits, _ - and ., not starting with - or .'],
   ['CLICKHOUSE_CLUSTER', 'ads', "needs CLICKHOUSE_URL, the address of one of the cluster's nodes"],
-  ...['localhost:6379', 'redis:localhost', 'redis:///1'].map(
+  ...['localhost:6379', 'redis:localhost', 'redis:///1', 'REDISS://h', '\x01redis://h', 'redis://?path='].map(
     (url): Refused => [
       'REDIS_URL',
       url,
       'is not the address of a Redis server, such as redis://localhost:6379',
     ],
   ),
-  ...['/abc', '/1/2', '/1.5', '/-1', '/%31'].map(
+  ...['/abc', '/1/2', '/1.5', '/-1', '/%31', '//', '/1234567890', '?db=abc', '/?db=1.5', '?db=1&db='].map(
     (path): Refused => [
       'REDIS_URL',
       `redis://localhost${path}`,
-      'has a path that is no database: redis://localhost:6379/1 names one by its number',
+      'has a database that is no number of at most nine digits: redis://localhost:6379/1 names one',
     ],
   ),
-  [
-    'REDIS_URL',
-    'redis://:50%off@localhost',
-    'has a % in user or password that begins no escape: write it as %25',
-  ],
+  ...[':50%off', 'us%:41', ':%E9'].map(
+    (login): Refused => [
+      'REDIS_URL',
+      `redis://${login}@localhost`,
+      'has an escape in user or password that is no UTF-8, or a lone %, which is written %25',
+    ],
+  ),
   ...['proxy', '10.0.0.0/8/9', '10.0.0.0/1e1', '10.0.0.0/', '10.0.0.1,', '::/129'].map(
     (networks): Refused => ['TRUSTED_PROXIES', networks, noNetworks],
   ),
@@ -167,7 +169,12 @@ describe('a secret in a file', () => {
       clickhouse: { password: ' s=cret ' },
       redisUrl: 'rediss://:secret@redis:6379',
     });
-    for (const url of ['redis://h/', 'redis://[::1]:6379/2', 'rediss://:50%25off@h/0?family=6'])
+    for (const url of [
+      'redis://h/',
+      'redis://[::1]:6379/2/',
+      'rediss://:50%25off@h/0?family=6&db=6',
+      'redis://?db=1&path=/s',
+    ])
       expect(loadConfig({ REDIS_URL: url }).redisUrl).toBe(url);
     const { password } = loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf('windows\r\n') }).clickhouse;
     expect(password).toBe('windows');
