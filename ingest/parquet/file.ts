@@ -1,4 +1,5 @@
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, type RowGroup } from 'hyparquet';
+import { pushedFrom } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError, naming } from '../input/input-error.ts';
 import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
@@ -20,13 +21,20 @@ export interface ParquetPart extends RowGroupRun {
 const leastRows = 500_000;
 const mostBytes = 192 << 20;
 
+/** Of a body: while a footer is taken apart no other sender gets an answer, up to three seconds for one of this size. */
+const mostFooterBytes = 4 << 20;
+
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */
 export async function openParquet(input: Input): Promise<ParquetFile> {
   const path = input.name;
   const file = await bufferOf(input);
   const size = file.byteLength;
-  const ending = Buffer.from(await file.slice(Math.max(0, size - 4), size));
-  if (ending.toString('latin1') === 'PARE') throw encrypted(path);
+  const ending = Buffer.from(await file.slice(Math.max(0, size - 8), size));
+  if (ending.toString('latin1').endsWith('PARE')) throw encrypted(path);
+  if (path.startsWith(pushedFrom) && ending.length === 8 && ending.readUInt32LE() > mostFooterBytes)
+    throw new InputError(
+      `${path}: its footer has over ${mostFooterBytes >> 20} MiB, or is damaged; send it in smaller bodies, or in larger row groups`,
+    );
   const metadata = await parquetMetadataAsync(file, { geoparquet: false }).catch((cause: unknown) => {
     // What went wrong when the file was read.
     if (cause instanceof InputError) throw cause;

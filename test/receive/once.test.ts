@@ -237,4 +237,11 @@ test('Parquet is read, in several chunks, and its damage is told', async () => {
   const flipped = Buffer.from(file);
   flipped.fill(0xff, 20_000, 20_200);
   expect((await receiver.send(flipped, type)).json).toMatchObject({ code: 'events_unreadable' });
+  // A footer of millions of entries would keep all others waiting.
+  const long = Buffer.concat([Buffer.alloc(5 << 20), file.subarray(-8)]);
+  long.writeUInt32LE(5 << 20, 5 << 20);
+  expect((await receiver.send(long, type)).json).toMatchObject({
+    code: 'events_unreadable',
+    detail: expect.stringContaining('its footer has over 4 MiB'),
+  });
 });
