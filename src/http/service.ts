@@ -264,7 +264,7 @@ function measure(
   }
   metrics.gauge(
     'adtally_last_load_timestamp_seconds',
-    'When the last load ended, since 1970.',
+    'When the last load, or the unload after it, ended, since 1970.',
     () => (lastLoad.value?.getTime() ?? Number.NaN) / 1000,
   );
   metrics.gauge('process_resident_memory_bytes', 'Memory of this process.', () => process.memoryUsage.rss());

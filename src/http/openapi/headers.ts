@@ -50,7 +50,8 @@ export function documentHeaders({ requests, windowSeconds }: Limits): Record<str
       example: 'Accept, Accept-Encoding',
     },
     'Last-Modified': {
-      description: 'End of the last load: how fresh the data are. Absent while nothing was loaded.',
+      description:
+        'End of the last load, or of the unload after it: how fresh the data are. Absent while nothing was loaded.',
       example: 'Mon, 02 Nov 2026 04:12:37 GMT',
     },
     ETag: {

@@ -31,7 +31,7 @@ export interface ReportDeps {
   readonly timeoutSeconds: number;
   /** The time of the request as the envelope writes it. */
   readonly lastUpdateTime: () => string;
-  /** End of the last load; undefined while no load has finished. */
+  /** End of the last load, or of the unload after it; undefined while nothing was loaded. */
   readonly lastLoad: () => Date | undefined;
   readonly gate: ReportGate;
   /** Which shards a report of the account reads; undefined on a single node. */

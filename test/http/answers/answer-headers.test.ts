@@ -1,6 +1,8 @@
 import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
 import { inTurn } from '../../../ingest/history/in-turn.ts';
+import { Load } from '../../../ingest/ledger/load.ts';
+import { unloadOf } from '../../../ingest/ledger/load-records.ts';
 import { lastLoadOf } from '../../../src/http/report/last-load.ts';
 import type { HttpEnv } from '../../../src/http/request/env.ts';
 import { listen } from '../../../src/http/server/listen.ts';
@@ -107,9 +109,14 @@ test.each<[string, unknown]>([
   }
 });
 
-test('a backup, which takes its turn with loads, does not make the data look fresher', async () => {
+test('an unload changes when the data were changed last; a backup, which only takes its turn, and a load that failed without a row do not', async () => {
   await inTurn(db.store, 'backup to a.tar', new Date(), {}, async () => undefined);
+  const failed = await Load.begin(db.store, { kind: 'events', file: 'no such column.csv' }, new Date());
+  await failed.fail(new Error('no such column'));
   const lastLoad = lastLoadOf(db.store, () => undefined);
   await lastLoad.refresh();
   expect(lastLoad.value).toBeUndefined();
+  await inTurn(db.store, unloadOf('20260301000000-a'), new Date(), {}, async () => undefined);
+  await lastLoad.refresh();
+  expect(lastLoad.value).toBeDefined();
 });
