@@ -349,9 +349,11 @@ test('where the browser keeps nothing for the page it works until it is closed',
   expect(browser.complaints).toEqual([]);
 });
 
-test('a chart that cannot be drawn takes nothing away from the rows, and none of other rows stands above them', async () => {
-  const page = await browser.open(await signedIn());
+test('a chart that cannot be drawn takes nothing away from the rows, and nothing of other rows stands beside them', async () => {
+  const page = await browser.open(await signedIn('&compare=previous_period'));
   await whole(page);
+  const fresh = page.locator('.fresh');
+  expect(await fresh.textContent()).toContain('compared with');
   await page.evaluate(() => {
     const { postMessage } = Worker.prototype;
     const range = { start: '2000-01-01', end: '2000-01-01' };
@@ -360,11 +362,23 @@ test('a chart that cannot be drawn takes nothing away from the rows, and none of
       postMessage.call(this, message);
     };
   });
+  await page.getByLabel('Compare with').selectOption('Nothing');
+  await page.waitForURL((url) => !url.hash.includes('compare='));
+  await whole(page);
+  expect(await visibleRows(page)).not.toEqual([]);
+  expect(await fresh.textContent()).not.toContain('compared with');
+  expect(await page.locator('figure.chart').innerText()).not.toMatch(/Spent|What changed most/);
+  expect(await page.locator('figure.chart canvas').count()).toBe(0);
+  // Also where the points have come, and there is nothing to draw them on.
+  await page.reload();
+  await whole(page);
+  await page.evaluate(() => {
+    HTMLCanvasElement.prototype.getContext = () => null;
+  });
   await page.getByLabel('Compare with').selectOption('Previous period');
   await page.waitForURL(/compare=/);
   await whole(page);
-  expect(await visibleRows(page)).not.toEqual([]);
-  expect(await page.locator('figure.chart').innerText()).not.toContain('Spent');
+  expect(await fresh.textContent()).toContain('compared with');
   expect(await page.locator('figure.chart canvas').count()).toBe(0);
 });
 

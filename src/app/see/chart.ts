@@ -51,10 +51,12 @@ export class Chart {
     document.addEventListener('themechange', () => this.shown?.());
   }
 
-  clear(): void {
+  clear(state: State): void {
     this.plot?.destroy();
     this.plot = undefined;
     this.shown = undefined;
+    this.changes.hidden = state.compare === 'none';
+    set(this.changes, 'aria-pressed', String(ranksChanges(state)));
     refill(this.heading, this.changes);
     this.canvas.replaceChildren();
     this.table.replaceChildren();
@@ -62,7 +64,7 @@ export class Chart {
   }
 
   show(state: State, points: readonly ChartPoint[], facts: Facts): void {
-    this.clear();
+    this.clear(state);
     const ranked = ranksChanges(state);
     const grain = ranked ? 'total' : state.grain;
     const dated = grain !== 'total';
@@ -73,8 +75,6 @@ export class Chart {
     const title = dated ? overTime(name, text.grains[grain]) : (ranked ? changed : largest)(name);
     const keys = ranked ? [] : legend(points, dated ? facts : undefined, grain);
     refill(this.heading, el('span', {}, title), ...keys, this.changes);
-    this.changes.hidden = state.compare === 'none';
-    set(this.changes, 'aria-pressed', String(ranked));
     this.table.append(asTable(name, points, grain, facts));
     this.shown = () => {
       this.plot?.destroy();

@@ -5,7 +5,7 @@ import { MetricsMenu } from '../choose/metrics.ts';
 import { button, el } from '../parts/dom.ts';
 import { Notice } from '../parts/notice.ts';
 import { Rows } from '../rows/client.ts';
-import type { Arranged, Facts, Failure, Progress } from '../rows/protocol.ts';
+import type { Arranged, ChartPoint, Facts, Failure, Progress } from '../rows/protocol.ts';
 import { reportRequest, valuesRequest } from '../rows/requests.ts';
 import { adjustedDialog } from '../see/adjusted.ts';
 import { Cards } from '../see/cards.ts';
@@ -264,16 +264,19 @@ export class Workbench {
     const ranked = ranksChanges(state);
     const range = daysOf(state, this.session.today);
     const show = ranked ? 'changes' : grain === 'total' ? 'largest' : { range, each: grain };
-    const points = await this.rows.call('chart', { metric, show, most: barsShown }).catch((error) => {
-      if (turn !== this.turn) throw error;
+    const isOver = () =>
+      turn !== this.turn || metric !== this.state.chart || state.changes !== this.state.changes;
+    let points: readonly ChartPoint[] = [];
+    try {
+      points = await this.rows.call('chart', { metric, show, most: barsShown });
+      if (isOver()) return;
+      this.chart.show(this.state, points, facts);
+    } catch (error) {
+      reportError(error);
+      if (isOver()) return;
       // The rows can be read all the same.
-      this.chart.clear();
-      this.element.setAttribute('aria-busy', 'false');
-      throw error;
-    });
-    const { chart, changes } = this.state;
-    if (turn !== this.turn || metric !== chart || state.changes !== changes) return;
-    this.chart.show(this.state, points, facts);
+      this.chart.clear(this.state);
+    }
     const tellsEnd =
       !ranked && this.arranged?.rows === this.all && reachesNow(this.state, this.session.today);
     const until = tellsEnd ? points.findLast(({ now }) => now)?.end : undefined;
@@ -296,6 +299,6 @@ export class Workbench {
   private reveal(there: boolean): void {
     this.figures.hidden = !there;
     this.sheet.classList.toggle('without-rows', !there);
-    if (!there) this.chart.clear();
+    if (!there) this.chart.clear(this.state);
   }
 }
