@@ -86,6 +86,23 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
   expect(browser.complaints).toEqual([]);
 });
 
+test('whoever removes a mail with a key does not remove the next one with a second press', async () => {
+  const page = await browser.open(`${service.url}/app#token=${await service.token('shop')}`);
+  await whole(page);
+  await page.locator('.mail > summary').click();
+  const removes = page.locator('.schedules').getByRole('button', { name: 'Remove' });
+  for (const n of [0, 1]) {
+    await page.getByLabel('Recipients').fill(`anna-${n}@example.com`);
+    await page.getByRole('button', { name: 'Send by mail', exact: true }).click();
+    await removes.nth(n).waitFor();
+  }
+  await removes.first().press('Enter');
+  await removes.nth(1).waitFor({ state: 'detached' });
+  expect(await page.locator('.schedules :focus').count()).toBe(0);
+  await removes.first().click();
+  await removes.first().waitFor({ state: 'detached' });
+});
+
 test('a report as its month was closed is sent with the figures of the day of sending, because days that are due are not closed', async () => {
   await close(db.store, '2026-03', 'shop');
   const page = await browser.open(

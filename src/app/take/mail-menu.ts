@@ -88,16 +88,19 @@ export class MailMenu {
     const answer = await turnSchedule(this.session, turn, id);
     if ('failure' in answer) return this.fail(answer.failure);
     this.said.textContent = byMail.turned[turn];
-    await this.refresh();
+    await this.refresh(turn);
   }
 
-  private async refresh(): Promise<void> {
+  private async refresh(turn?: Turn): Promise<void> {
     const refresh = ++this.refreshes;
     const answer = await listSchedules(this.session);
     if (refresh !== this.refreshes) return;
     if ('failure' in answer) return this.fail(answer.failure);
     const items = answer.result.map((schedule) => this.item(schedule));
-    refill(this.list, ...(items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)]));
+    const shown = items.length > 0 ? items : [el('li', { class: 'hint' }, byMail.none)];
+    // With the focus at the same place a second Enter would remove the next mail, too.
+    if (turn === 'pause' || turn === 'resume') refill(this.list, ...shown);
+    else this.list.replaceChildren(...shown);
   }
 
   private item(schedule: Schedule): HTMLElement {
