@@ -48,7 +48,7 @@ export async function loadsReplacedBy(store: Store, load: string): Promise<strin
 
 /**
  * The replacement by days that stands in the place of events of chunks: its days and account are theirs, and they left before it
- * had ended. One that was interrupted counts where they left in its turn.
+ * had ended.
  * @param except loads that do not count
  */
 export async function replacementOfDays(
@@ -64,13 +64,12 @@ export async function replacementOfDays(
            INNER JOIN (SELECT chunk, max(s.sent_at) AS sent FROM load_chunks AS s WHERE chunk IN ${sql} GROUP BY chunk) AS c
              ON c.chunk = toString(p.chunk)
            WHERE p.replaced AND p.left_at > c.sent AND p.chunk IN ${sql} GROUP BY day, account) AS e
-     INNER JOIN (SELECT load_id, if(ended, toDateTime64(0, 6, 'UTC'), turn) AS began, if(state = 'running', now64(6), finished_at) AS until,
-                        state IN ('loaded', 'unloaded') AS ended, state != 'unloaded' AS stands,
+     INNER JOIN (SELECT load_id, finished_at, state = 'loaded' AS stands,
                         extractGroups(file, ' --replaces-days (\\\\S+)\\\\.\\\\.(\\\\S+) --of (.+)$') AS target,
                         target[3] AS account, toDateOrZero(target[1]) AS first, toDateOrZero(target[2]) AS last
-                 FROM loads FINAL WHERE kind = 'replacement' AND notEmpty(target)) AS r
+                 FROM loads FINAL WHERE kind = 'replacement' AND state IN ('loaded', 'unloaded') AND notEmpty(target)) AS r
        ON r.account = e.account
-     WHERE e.day BETWEEN r.first AND r.last AND e.left BETWEEN r.began AND r.until AND r.load_id NOT IN {except:Array(String)}
+     WHERE e.day BETWEEN r.first AND r.last AND e.left <= r.finished_at AND r.load_id NOT IN {except:Array(String)}
      ORDER BY stands DESC, id DESC`,
     { ...params, except },
   );
