@@ -57,8 +57,8 @@ export interface UnnamedChunks {
 }
 
 /**
- * What the list of days has of chunks that no row of the ledger names. A file that is loaded again mends its chunks. Reports
- * have their events, so that nothing disagrees.
+ * What the list of days has of chunks that no row of the ledger names. Their files count as never loaded. Reports have their
+ * events, so that nothing disagrees.
  */
 export function unnamedChunks(store: Store, range: DayRange): Promise<UnnamedChunks> {
   return selectOne<UnnamedChunks>(

@@ -214,11 +214,12 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
 
 function describeUnnamed({ chunks, events, first, last }: UnnamedChunks): string {
   const days = first === last ? first : `${first} to ${last}`;
-  return `${counted(events, 'event')} of ${days} came in ${counted(chunks, 'chunk')} of which the ledger knows nothing; ${loadMissing}`;
+  return `${counted(events, 'event')} of ${days} came in ${counted(chunks, 'chunk')} of which the ledger knows nothing; their ${filesOfLost}`;
 }
 
-/** Nothing tells which files they are. */
-const loadMissing = 'load the files again that adtally loads does not list';
+/** Nothing tells which files they are. One that had grown since it was first loaded would now be cut into other chunks. */
+const filesOfLost =
+  'files count as never loaded, and one that is loaded again may count twice: restore a backup, or put the files of these days in the place of all that an account has there (adtally ingest events FILES --replaces-days FIRST..LAST --of ACCOUNT)';
 
 function completing({ file, load }: LedgerDifference): string {
   const more = file.startsWith(pushedFrom) ? `, or give it up with adtally unload ${load}` : '';
@@ -239,6 +240,6 @@ function mendingOf(differences: readonly LedgerDifference[], unloads: readonly s
     ...(wrong && !interrupted
       ? [`repair the others with: adtally unload ${wrong.load}, then ${loadAgain(wrong.file)}`]
       : []),
-    ...(isUnnamed ? [`where no load is named, ${loadMissing}`] : []),
+    ...(isUnnamed ? [`where no load is named, ${filesOfLost}`] : []),
   ].join('; ');
 }

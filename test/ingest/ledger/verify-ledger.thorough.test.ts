@@ -1,3 +1,4 @@
+import { appendFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
@@ -89,29 +90,34 @@ test('a chunk that an interrupted load has left in doubt is mended by loading it
   expect((await verifyLedger(db.store)).differences).toEqual([]);
 });
 
-test('events that the ledger has forgotten are told, and their file loaded again ends that', async () => {
+test('events that the ledger has forgotten are told, and what verify advises ends that, also of a file that grew', async () => {
   const path = await file('forgotten.ndjson', ndjson(events(5)));
-  const id = await load(path);
-  await mutate(`ALTER TABLE load_chunks DELETE WHERE load_id = '${id}'`);
+  const first = await load(path);
+  await appendFile(path, ndjson(events(5)));
+  const second = await load(path);
+  await mutate(`ALTER TABLE load_chunks DELETE WHERE load_id IN ('${first}', '${second}')`);
   const forgotten = await run(['verify']);
   expect(forgotten).toMatchObject({ code: 0, stdout: '' });
   expect(forgotten.stderr).toContain(
-    '5 events of 2026-03-01 to 2026-03-05 came in 1 chunk of which the ledger knows nothing',
+    '10 events of 2026-03-01 to 2026-03-05 came in 2 chunks of which the ledger knows nothing; their files count as never loaded',
   );
   await mutate(
     "ALTER TABLE chunk_days DELETE WHERE day = '2026-03-01' AND chunk NOT IN (SELECT chunk FROM load_chunks)",
   );
   const { code, stderr } = await run(['verify']);
   expect(code).toBe(1);
-  expect(stderr).toContain(
-    'from the ledger; where no load is named, load the files again that adtally loads does not list',
-  );
-  await load(path);
+  expect(stderr).toContain('from the ledger; where no load is named, files count as never loaded');
+  const [, advised = ''] = /\(adtally (ingest events FILES [^)]*)\)/.exec(stderr) ?? [];
+  const words = { FILES: path, 'FIRST..LAST': '2026-03-01..2026-03-05', ACCOUNT: loads.account };
+  const args = advised
+    .split(' ')
+    .map((word) => Object.entries(words).find(([name]) => name === word)?.[1] ?? word);
+  expect((await run(args)).stderr).toContain('10 events loaded');
   expect(await run(['verify'])).toMatchObject({
     code: 0,
     stderr: expect.not.stringContaining('knows nothing'),
   });
-  expect(await loads.counted()).toEqual([5, '0.5']);
+  expect(await loads.counted()).toEqual([10, '1']);
 });
 
 test('a replay that was interrupted is completed by the command that verify names', async () => {
