@@ -58,7 +58,8 @@ export interface UnnamedChunks {
 
 /**
  * What the list of days has of chunks that no row of the ledger names. Their files count as never loaded. Reports have their
- * events, so that nothing disagrees.
+ * events, so that nothing disagrees. Rows that came since the question began do not count: on a cluster shards read them after
+ * the ledger was read.
  */
 export function unnamedChunks(store: Store, range: DayRange): Promise<UnnamedChunks> {
   return selectOne<UnnamedChunks>(
@@ -66,7 +67,8 @@ export function unnamedChunks(store: Store, range: DayRange): Promise<UnnamedChu
     `WITH ${prunedMonths}
      SELECT toFloat64(uniqExact(chunk)) AS chunks, toFloat64(sum(d.events)) AS events, toString(min(day)) AS first,
        toString(max(day)) AS last
-     FROM chunk_days AS d WHERE ${onDays} AND chunk != '' AND NOT ${isPruned} AND chunk NOT IN (SELECT chunk FROM load_chunks)`,
+     FROM chunk_days AS d WHERE ${onDays} AND chunk != '' AND d.loaded_at <= now64(6) AND NOT ${isPruned}
+       AND chunk NOT IN (SELECT chunk FROM load_chunks)`,
     { ...range },
   );
 }

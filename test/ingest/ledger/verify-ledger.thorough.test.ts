@@ -1,6 +1,7 @@
 import { appendFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { verifyLedger } from '../../../ingest/history/verify-ledger.ts';
+import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
+import { unnamedChunks, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { replay } from '../../../ingest/replay/replay.ts';
 import { load as loadEvents, ndjson } from '../../support/events.ts';
@@ -118,6 +119,15 @@ test('events that the ledger has forgotten are told, and what verify advises end
     stderr: expect.not.stringContaining('knows nothing'),
   });
   expect(await loads.counted()).toEqual([10, '1']);
+});
+
+test('events that come while verify asks for those that the ledger has forgotten do not count', async () => {
+  await db.store.command({
+    query: `INSERT INTO chunk_days (chunk, day, events, loaded_at)
+      VALUES ('of a load', '2026-03-01', 5, now64(6) + toIntervalMinute(1))`,
+  });
+  expect(await unnamedChunks(db.store, everyDay)).toMatchObject({ chunks: 0, events: 0 });
+  await mutate("ALTER TABLE chunk_days DELETE WHERE chunk = 'of a load'");
 });
 
 test('a replay that was interrupted is completed by the command that verify names', async () => {
