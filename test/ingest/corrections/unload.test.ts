@@ -211,8 +211,10 @@ test.each(['taken back', 'replaced'])(
     await held.reached;
     const { code, stderr } = await run(['verify']);
     const { stdout } = await run(['status', '--next']);
+    const preview = await run(['unload', id, '--dry-run']);
     held.release();
     await changing;
+    expect(preview.stderr).toMatch(/would be taken back|has begun to take its place/);
     expect(code).toBe(1);
     expect(stderr).toContain('ran meanwhile: run adtally verify again when it has ended');
     expect(stderr).not.toMatch(/adtally (ingest|unload|rebuild) /);
@@ -236,9 +238,27 @@ test('right after a replacement was killed, verify does not say to take back wha
   expect(code).toBe(1);
   expect(stderr).not.toMatch(/adtally (unload|rebuild) /);
   // Its file, loaded again, would stay beside the events that have come already.
-  expect((await run(['unload', id])).stderr).toContain('was interrupted while it took its place');
+  expect((await run(['unload', id])).stderr).toContain('has begun to take its place');
   await replaceBy(db.store, { load: id }, right);
   expect(await sound()).toEqual([10, '1']);
+});
+
+test.each([
+  ['before its events came', /INSERT INTO load_chunks/, 'taken back'],
+  ['while they came', /INSERT INTO withdrawn_chunks/, 'replaced'],
+])('a load whose replacement was interrupted %s can still be got rid of', async (_, step, how) => {
+  const path = await file('wrong.ndjson', ndjson(events(20)));
+  const id = await load(path);
+  const right = await file('right.ndjson', ndjson(events(10)));
+  const failing = failingAt(db.store, step, 'after');
+  await expect(replaceBy(failing, { load: id }, right)).rejects.toThrow('killed');
+  const begun = await last('replacement');
+  expect((await run(['unload', id])).stderr).toContain(`adtally unload ${begun} first`);
+  const way = how === 'replaced' ? ['ingest', 'events', path, '--replaces', id] : ['unload', begun];
+  expect((await run(way)).code).toBe(0);
+  const left = how === 'replaced' ? await last('replacement') : id;
+  expect((await run(['unload', left])).code).toBe(0);
+  expect(await sound()).toEqual([0, '0']);
 });
 
 test.each([
