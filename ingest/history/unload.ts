@@ -21,7 +21,7 @@ import { requireNotReplayed } from './replayed-rows.ts';
 
 /** What is there of a load to be taken back. */
 export interface Unloaded {
-  /** It has been taken back before: there is nothing. */
+  /** It has been taken back or replaced before: there is nothing. */
   readonly before: boolean;
   readonly events: number;
   readonly chunks: number;
