@@ -45,7 +45,7 @@ export async function changeChunks(
     for (let mutations = 0; (await retrying(left)).length > 0; mutations++) {
       if (mutations === maxMutations) {
         throw new Error(
-          `ClickHouse does not change ${chunks.length} chunks in ${table}, from ${chunks[0]} on: see system.mutations, restart ClickHouse, then run the same command again`,
+          `ClickHouse does not change ${chunks.length} chunks in ${table}, from ${chunks[0]} on: see system.mutations, restart ClickHouse (the embedded one restarts with adtally serve), then run the same command again`,
         );
       }
       await retrying(() =>
