@@ -127,9 +127,24 @@ export class AvroFile {
     }
   }
 
+  /** One with this schema and without the notes of the writer: with any of the blocks behind it, it is a file. */
+  headerWith(schema: string): Buffer {
+    const sized = (text: string) => [longOf(Buffer.byteLength(text)), Buffer.from(text)];
+    const entries = ['avro.schema', schema, 'avro.codec', this.#codec].flatMap(sized);
+    return Buffer.concat([magic, longOf(2), ...entries, longOf(0), this.header.subarray(-syncBytes)]);
+  }
+
   close(): Promise<void> {
     return this.#bytes.close();
   }
+}
+
+/** A number from 0 on in Avro's zigzag coding. */
+function longOf(value: number): Buffer {
+  const bytes: number[] = [];
+  let left = value * 2;
+  for (; left >= 0x80; left = Math.floor(left / 0x80)) bytes.push((left % 0x80) + 0x80);
+  return Buffer.from([...bytes, left]);
 }
 
 /** The bytes of an input, and where in it they are. */

@@ -34,6 +34,26 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
   ]),
 );
 
+/** Its JSON and what is looked at in it cost seconds and gigabytes for some megabytes. */
+const mostSchemaCharacters = 1 << 20;
+
+/**
+ * The schema as it is looked at and as ClickHouse has to get it: of two members of one name ClickHouse takes the first,
+ * JSON.parse the last.
+ * @throws {InputError} for what is no JSON, or too much of it
+ */
+export function ownSchema(file: string, schema: string): string {
+  if (schema.length > mostSchemaCharacters)
+    throw new InputError(
+      `${file}: the schema in its header has over ${mostSchemaCharacters} characters, which cannot be read`,
+    );
+  try {
+    return JSON.stringify(JSON.parse(schema));
+  } catch (cause) {
+    throw new InputError(`${file}: the schema in its header is no Avro schema`, { cause });
+  }
+}
+
 /**
  * The fields of the records that a schema describes. What ClickHouse never comes to the end of, or falls over, is refused
  * also where no event needs it, because it reads over such a field entry by entry.
@@ -42,7 +62,7 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
 export function avroFields(file: string, schema: string): SchemaColumn[] {
   const named = new Named();
   try {
-    const root = avroType.parse(jsonOf(schema));
+    const root = avroType.parse(JSON.parse(schema));
     if (isRecord(root)) return fieldsOf(root, named, '', '');
   } catch (cause) {
     if (cause instanceof InputError) throw new InputError(`${file}: ${cause.message}`, { cause });
@@ -50,18 +70,6 @@ export function avroFields(file: string, schema: string): SchemaColumn[] {
     throw new InputError(`${file}: the schema in its header ${what}`, { cause });
   }
   throw new InputError(`${file}: its values are not records, so they have no columns; write records`);
-}
-
-/** @throws {Error} also where an object has two members of a name, of which ClickHouse takes the other one */
-function jsonOf(schema: string): unknown {
-  let members = 0;
-  const json: unknown = JSON.parse(schema, function (this: unknown, key, value) {
-    if (key !== '' && !Array.isArray(this)) members++;
-    return value;
-  });
-  const written = [...schema.matchAll(/"(?:[^"\\]|\\.)*"\s*(:?)/g)].filter(([, colon]) => colon);
-  if (written.length !== members) throw new Error('a name is there twice');
-  return json;
 }
 
 /** Those of errors, in the protocols of Avro, are records, too. */

@@ -1,5 +1,5 @@
 import { type AvroBlock, AvroFile } from '../avro/file.ts';
-import { avroFields } from '../avro/schema.ts';
+import { avroFields, ownSchema } from '../avro/schema.ts';
 import { ChunkChain } from '../chunks/chunk-chain.ts';
 import type { KnownChunk, OpenInput, ReadOptions } from '../chunks/sendable-chunk.ts';
 import { typedColumns } from '../event/typed-columns.ts';
@@ -29,11 +29,12 @@ async function open(
 ): Promise<OpenInput> {
   const opened = await AvroFile.open(input, onBytes, signal);
   try {
-    const { header, schema } = opened;
+    const schema = ownSchema(input.name, opened.schema);
+    const header = opened.headerWith(schema);
     const fields = avroFields(input.name, schema);
     const mapping = reading.mappingOf(fields.map(({ name }) => name));
     const source = typedColumns('Avro', input.name, fields, mapping);
-    const chain = new ChunkChain(reading, header);
+    const chain = new ChunkChain(reading, opened.header);
     const headOf = ({ bytes }: AvroBlock) => chain.head(bytes.subarray(0, headBytes));
     /** Blocks that were read and belong to no chunk yet. */
     const ahead: AvroBlock[] = [];

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { AvroFile } from '../../../ingest/avro/file.ts';
-import { avroFields } from '../../../ingest/avro/schema.ts';
+import { ownSchema } from '../../../ingest/avro/schema.ts';
 import { heldInput } from '../../../ingest/input/held-input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { type EventLoadOptions, loadEvents } from '../../../ingest/load/load-events.ts';
@@ -112,6 +112,14 @@ describe('every value of a file arrives, and once', () => {
       FROM events WHERE advertiser_id = {account:String}`;
     const impressions = Array.from({ length: 2000 }, (_, n) => (n % 7) + 1).reduce((a, b) => a + b);
     expect(await select(db.store, sums, { account })).toEqual([{ impressions, spend: '500' }]);
+  });
+
+  test('and ClickHouse reads the schema that was looked at: of two members of a name it would take the first', async () => {
+    const campaign = { tipe: 'long', type: 'string', '': 'nobody' };
+    const bytes = await avroFile(recordOf({ ...fields, campaign_id: [campaign, 'null'] }), events.slice(1));
+    bytes.write('type', bytes.indexOf('tipe'));
+    expect(await load(await file('e.avro', bytes))).toMatchObject({ rows: 199, rejectedRows: 0 });
+    expect(await stored()).toEqual(expected().slice(1));
   });
 
   test('from standard input', async () => {
@@ -308,10 +316,13 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
       const schema = recordOf({ ...fields, extra });
       await refused(await avroFile(schema, []), /column extra is an array whose entries take no bytes/);
     }
-    // Of two members of a name ClickHouse takes the first.
-    const twice = '{"type":"array","items":"null","items":"int"}';
-    const schema = `{"type":"record","name":"e","fields":[{"name":"x","type":${twice}}]}`;
-    expect(() => avroFields('e.avro', schema)).toThrow('e.avro: the schema in its header is no Avro schema');
+    await refused(
+      await avroFile({ ...Object(plain), doc: 'a'.repeat(1 << 20) }, []),
+      /e\.avro: the schema in its header has over 1048576 characters, which cannot be read/,
+    );
+    // ClickHouse would come to the end of its stack.
+    const deep = `{"type":"record","name":"e","fields":[],"doc":${'['.repeat(1e5)}${']'.repeat(1e5)}}`;
+    expect(() => ownSchema('e.avro', deep)).toThrow('e.avro: the schema in its header is no Avro schema');
     // Each names the next one twice: a schema of some lines would have 2^60 columns.
     const doubled = Array.from({ length: 60 }).reduce<object>(
       (inner, _, n) => ({
