@@ -77,6 +77,9 @@ const isRecord = (type: AvroType): type is AvroObject =>
   typeof type === 'object' && !Array.isArray(type) && isRecordType(type.type);
 const isRecordType = (type: AvroType) => type === 'record' || type === 'error';
 
+/** A name of any other type is none. */
+const isNamed = ({ type }: AvroObject) => isRecordType(type) || type === 'enum' || type === 'fixed';
+
 /** Types by their full names, in the order in which the schema names them. */
 class Named extends Map<string, AvroObject> {
   /** Fields until now. Records that each name the next one twice have any number of them. */
@@ -111,11 +114,16 @@ function define(type: AvroObject, named: Named, space: string): AvroObject & { r
 
 const fullName = (name: string, space: string) => (name.includes('.') || !space ? name : `${space}.${name}`);
 
-/** What a name stands for; any other type as it is. Null is none, whatever else is called so. */
-const resolved = (type: AvroType, named: Named, space: string): AvroType =>
-  typeof type === 'string' && type !== 'null'
-    ? (named.get(fullName(type, space)) ?? named.get(type) ?? type)
-    : type;
+/**
+ * What a name stands for; any other type as it is. Null is none, whatever else is called so. Of two definitions of a name
+ * ClickHouse takes the first.
+ */
+function resolved(type: AvroType, named: Named, space: string): AvroType {
+  if (typeof type === 'string')
+    return type === 'null' ? type : (named.get(fullName(type, space)) ?? named.get(type) ?? type);
+  if (Array.isArray(type) || !isNamed(type)) return type;
+  return named.get(fullName(type.name ?? '', type.namespace ?? space)) ?? type;
+}
 
 const alwaysNull = 'always null';
 
@@ -138,7 +146,7 @@ function readingOf(given: AvroType, named: Named, space: string, column: string)
   }
   if (typeof type === 'string') return plain(type, undefined);
   if (typeof type.type !== 'string') return readingOf(type.type, named, space, column);
-  if (type.name !== undefined) define(type, named, space);
+  if (isNamed(type)) define(type, named, space);
   if (isRecordType(type.type)) {
     // What is defined in it may be named behind it.
     fieldsOf(type, named, space, `${column}.`);
