@@ -25,14 +25,25 @@ const avroType: z.ZodType<AvroType> = z.lazy(() =>
   z.union([
     z.string(),
     z.array(avroType),
-    plainMembers.extend({
-      type: avroType,
-      items: avroType.optional(),
-      values: avroType.optional(),
-      fields: z.array(z.object({ name: z.string(), type: avroType })).optional(),
-    }),
+    z.preprocess(
+      withoutForeign,
+      plainMembers.extend({
+        type: avroType,
+        items: avroType.optional(),
+        values: avroType.optional(),
+        fields: z.array(z.object({ name: z.string(), type: avroType })).optional(),
+      }),
+    ),
   ]),
 );
+
+/** Of any other type than an array or a map these members are notes of the writer. */
+function withoutForeign(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || !('type' in given)) return given;
+  const items = given.type === 'array' && 'items' in given ? given.items : undefined;
+  const values = given.type === 'map' && 'values' in given ? given.values : undefined;
+  return { ...given, items, values };
+}
 
 /** Its JSON and what is looked at in it cost seconds and gigabytes for some megabytes. */
 const mostSchemaCharacters = 1 << 20;
@@ -139,7 +150,8 @@ function readingOf(given: AvroType, named: Named, space: string, column: string)
       .filter((each) => each !== 'null')
       .map((each) => readingOf(each, named, space, column));
     const [only, ...others] = readings;
-    if (!only) return unreadable(alwaysNull);
+    // Unlike null, each of these takes a byte.
+    if (!only || only.called === alwaysNull) return unreadable('a union of null');
     if (others.length > 0) return unreadable(`a union of ${readings.map(({ called }) => called).join(', ')}`);
     if (!only.read || readings.length === type.length) return only;
     return { ...only, read: { ...only.read, type: `Nullable(${only.read.type})` } };
@@ -165,7 +177,9 @@ function readingOf(given: AvroType, named: Named, space: string, column: string)
 }
 
 const refused = (column: string, what: string) =>
-  new InputError(`column ${shownName(column)} is ${what}; write it as plain values of one type`);
+  new InputError(
+    `column ${shownName(column)} is ${what}; write it as plain values of one type, or leave it out`,
+  );
 
 const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
 
