@@ -76,11 +76,14 @@ export function unreadable(error: unknown): string | undefined {
   const [, record] =
     /^(?:Code: .*?Exception: )?(.*?)(?:: \(at row \d+\)\n)?: While executing Avro/.exec(message) ?? [];
   if (record) return `its records cannot be read: ${record}`;
-  const [, parquet, column] =
-    /^(?:Code: .*?Exception: )?(.*?)(?:: read stage: \w+: column: (.*?))?: While executing Parquet/.exec(
+  // Said before a column is read, where also threads or memory may be lacking.
+  const [, decimal] = /(Parquet decimal type .*?): While executing Parquet/.exec(message) ?? [];
+  if (decimal) return `it cannot be read: ${decimal}; write the file anew`;
+  const [, reason, column] =
+    /^(?:Code: .*?Exception: )?(.*?): read stage: \w+: column: (.*?): While executing Parquet/.exec(
       message,
     ) ?? [];
-  return parquet && `${column ? `column ${column}` : 'it'} cannot be read: ${parquet}; write the file anew`;
+  return reason && `column ${column} cannot be read: ${reason}; write the file anew`;
 }
 
 function comesOfAbort(error: unknown): boolean {

@@ -100,6 +100,14 @@ test.each(['MEMORY_LIMIT_EXCEEDED', 'QUERY_WAS_CANCELLED', 'NOT_ENOUGH_SPACE', '
   },
 );
 
+test.each(['CANNOT_SCHEDULE_TASK', 'CANNOT_ALLOCATE_MEMORY', 'STD_EXCEPTION'])(
+  'what ends the reader of Parquet, and is not told of a column, is no fault of the file: %s',
+  (type) => {
+    const message = 'Cannot schedule a task: no threads: While executing ParquetV3BlockInputFormat. ';
+    expect(failure(new ClickHouseError({ message, code: '439', type }))).toBeInstanceOf(LoadError);
+  },
+);
+
 test.each([
   ['what is in the file', new InputError('e.avro: is empty'), true],
   ['a failure of ClickHouse', failure(ofClickHouse('Memory limit exceeded')), true],
