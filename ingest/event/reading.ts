@@ -142,7 +142,7 @@ function noValue(field: EventField): string {
   return kind === 'money' || (kind === 'count' && range[0] === 0) ? '0' : '';
 }
 
-/** @throws {InputError} that names all columns which nothing reads */
+/** @throws {InputError} that names columns which nothing reads, the first of many */
 function requireKnown(file: string, unknown: readonly string[]): void {
   if (unknown.length === 0) return;
   const names = shownNames(unknown.map((name) => name || '(without a name)'));

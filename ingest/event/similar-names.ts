@@ -11,7 +11,9 @@ export function suggestion(name: string, names: readonly string[]): string {
 /** Cut, and with quotes around it where blanks begin or end it, which nobody would see, or what a terminal does not show is in it. */
 export function shownName(name: string): string {
   const short = name.length > 100 ? `${name.slice(0, 100)}…` : name;
-  return short === short.trim() && !/\p{Cc}/u.test(short) ? short : JSON.stringify(short);
+  if (short === short.trim() && !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(short)) return short;
+  const escaped = (unseen: string) => `\\u${unseen.codePointAt(0)?.toString(16).padStart(4, '0')}`;
+  return JSON.stringify(short).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
 }
 
 /** The first of many names, of which a file may have any number. */

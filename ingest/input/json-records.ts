@@ -1,3 +1,4 @@
+import { shownNames } from '../event/similar-names.ts';
 import { InputError } from './input-error.ts';
 import { optionHint } from './option-hint.ts';
 
@@ -231,7 +232,7 @@ class ArrayCutter {
   }
 
   #notFound(what: string): InputError {
-    const names = this.#names.length > 0 ? `; the members there are ${this.#names.join(', ')}` : '';
+    const names = this.#names.length > 0 ? `; the members there are ${shownNames(this.#names)}` : '';
     const hint = this.#list === 'none' ? '' : '. If the elements of the array are the records, leave it out';
     return new InputError(`records ${this.#path.join('.')}: ${what}${names}${hint}`);
   }

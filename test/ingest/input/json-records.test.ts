@@ -108,6 +108,7 @@ describe('what is not whole is refused', () => {
     ['{"data":[{"a":1}]', `${early}, behind or within record 1`],
     ['{"da', early],
     ['{"paging":{"data":[]},"rows":[{"a":1}]}', 'there is no data; the members there are paging, rows'],
+    ['{"\\u001b[2J":[]}', 'there is no data; the members there are "\\u001b[2J"'],
     ['{"data":{"rows":[]}}', 'data is no array; the members there are data'],
     ['{"data":"[]"}', 'data is no array'],
     ['[{"data":[{"a":1}]}', early],

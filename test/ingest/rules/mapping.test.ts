@@ -85,6 +85,9 @@ describe('fields from columns and constants', () => {
     await expect(loadText({ map: [day] }, text.replace(',CTR', ', CTR,"\x1b[2J\nCTR"'), '1')).rejects.toThrow(
       ': columns " CTR", "\\u001b[2J\\nCTR" are not fields of an event',
     );
+    await expect(loadText({ map: [day] }, text.replace('CTR', 'C\u202eT\u200bR\x9b'), '1')).rejects.toThrow(
+      ': column "C\\u202eT\\u200bR\\u009b" is not a field of an event',
+    );
   });
 
   test('a first line that nobody meant is refused at once', async () => {
