@@ -95,9 +95,13 @@ const isNamed = ({ type }: AvroObject) => isRecordType(type) || type === 'enum' 
 class Named extends Map<string, AvroObject> {
   /** Fields until now. Records that each name the next one twice have any number of them. */
   walked = 0;
+  /** Types until now. A union in a record is read again wherever the record is named. */
+  types = 0;
 }
 
 const mostFields = 20_000;
+/** More than a schema can have that names no record twice. */
+const mostTypes = 200_000;
 
 /** Stands for a record as long as its own fields are read. */
 const itself: AvroObject = { type: 'itself' };
@@ -142,6 +146,7 @@ const unreadable = (called: string) => ({ read: undefined, called });
 
 /** @param column what it is in, for messages */
 function readingOf(given: AvroType, named: Named, space: string, column: string): Omit<SchemaColumn, 'name'> {
+  if (++named.types > mostTypes) throw new InputError(`the schema in its header has over ${mostTypes} types`);
   const type = resolved(given, named, space);
   // A kilobyte holds a million of them, one in the other, which is more than the stack of ClickHouse holds.
   if (type === itself) throw refused(column, 'a record within itself');

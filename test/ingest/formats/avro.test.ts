@@ -349,6 +349,14 @@ describe('a file that cannot be read is refused with what is wrong, and nothing 
     // ClickHouse would come to the end of its stack.
     const deep = `{"type":"record","name":"e","fields":[],"doc":${'['.repeat(1e5)}${']'.repeat(1e5)}}`;
     expect(() => ownSchema('e.avro', deep)).toThrow('e.avro: the schema in its header is no Avro schema');
+    // Read anew wherever the record is named.
+    const unions = record(
+      'Wide',
+      Array.from({ length: 300 }, () => 'int'),
+    );
+    expect(() => called(unions, ...Array.from({ length: 1000 }, () => 'Wide'))).toThrow(
+      'e.avro: the schema in its header has over 200000 types',
+    );
     // Each names the next one twice: a schema of some lines would have 2^60 columns.
     const doubled = Array.from({ length: 60 }).reduce<object>(
       (inner, _, n) => ({
