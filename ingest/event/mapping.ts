@@ -1,5 +1,6 @@
 import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
+import { shownName, shownNames, suggestion } from '../input/similar-names.ts';
 import {
   type CheckedExpression,
   type ColumnText,
@@ -8,7 +9,6 @@ import {
   rulesOfExpression,
 } from './expressions.ts';
 import { type EventMapping, numberedEvents, severalEvents } from './several-events.ts';
-import { shownName, shownNames, suggestion } from './similar-names.ts';
 import type { SheetDates } from './values.ts';
 
 /** Which column, constant or expression each field of an event is read from. */

@@ -3,6 +3,7 @@ import { catalog } from '../../catalog/catalog.ts';
 import { countFields, type EventField, eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { InputError } from '../input/input-error.ts';
 import { hint, optionHint } from '../input/option-hint.ts';
+import { shownNames } from '../input/similar-names.ts';
 import {
   compileMapping,
   defaultMapping,
@@ -11,7 +12,6 @@ import {
   mappingFingerprint,
   type ValidMapping,
 } from './mapping.ts';
-import { shownNames } from './similar-names.ts';
 
 /** The delimiter that stands for one or more spaces or tabs. */
 export const blanks = 'blanks';

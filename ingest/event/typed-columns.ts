@@ -2,10 +2,10 @@ import { type EventField, eventFields, fieldSpecs } from '../../catalog/events.t
 import { quoted } from '../../clickhouse/quoted.ts';
 import { InputError } from '../input/input-error.ts';
 import { optionHint } from '../input/option-hint.ts';
+import { shownName } from '../input/similar-names.ts';
 import type { ColumnText } from './expressions.ts';
 import type { Mapping } from './mapping.ts';
 import { type RecordSource, sentAs } from './record-source.ts';
-import { shownName } from './similar-names.ts';
 import { identifier } from './sql.ts';
 import { type TypedKind, typedFor } from './typed-values.ts';
 

@@ -2,10 +2,10 @@ import type { Framing } from '../chunks/framed-records.ts';
 import type { ColumnText } from '../event/expressions.ts';
 import type { FileReading } from '../event/reading.ts';
 import type { RecordSource } from '../event/record-source.ts';
-import { shownName } from '../event/similar-names.ts';
 import type { Rule } from '../event/values.ts';
 import { InputError } from '../input/input-error.ts';
 import { hint } from '../input/option-hint.ts';
+import { shownName } from '../input/similar-names.ts';
 import { records, structureOf, unreadable } from './text-records.ts';
 
 /** How a format takes records apart. */

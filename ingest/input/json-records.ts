@@ -1,6 +1,6 @@
-import { shownNames } from '../event/similar-names.ts';
 import { InputError } from './input-error.ts';
 import { optionHint } from './option-hint.ts';
+import { shownNames } from './similar-names.ts';
 
 /** Names of members, one in the other, that lead to an array of records; none: the text is the array. */
 export type RecordsPath = readonly string[];
