@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { shownName } from '../event/similar-names.ts';
 import { mostBytes, type SchemaColumn, type TypedColumn } from '../event/typed-columns.ts';
 import { InputError } from '../input/input-error.ts';
+import { shownName } from '../input/similar-names.ts';
 
 /** Of Avro's specification, what decides how a column is read. */
 type AvroType = string | AvroType[] | AvroObject;
@@ -131,13 +131,18 @@ const fullName = (name: string, space: string) => (name.includes('.') || !space 
 
 /**
  * What a name stands for; any other type as it is. Null is none, whatever else is called so. Of two definitions of a name
- * ClickHouse takes the first.
+ * ClickHouse takes now one, now the other.
+ * @throws {InputError} for a second one that differs
  */
 function resolved(type: AvroType, named: Named, space: string): AvroType {
   if (typeof type === 'string')
     return type === 'null' ? type : (named.get(fullName(type, space)) ?? named.get(type) ?? type);
   if (Array.isArray(type) || !isNamed(type)) return type;
-  return named.get(fullName(type.name ?? '', type.namespace ?? space)) ?? type;
+  const name = fullName(type.name ?? '', type.namespace ?? space);
+  const known = named.get(name);
+  if (known && known !== itself && JSON.stringify({ ...type, name, namespace: '' }) !== JSON.stringify(known))
+    throw new InputError(`the schema in its header defines ${shownName(name)} twice, and not alike`);
+  return known ?? type;
 }
 
 const alwaysNull = 'always null';
