@@ -10,6 +10,7 @@ export function heldInput(name: string, endings: readonly string[], whole: Buffe
     name,
     endings,
     isWhole: true,
+    isSent: true,
     size: () => whole.length,
     readFrom: async (start) => {
       const rest = whole.subarray(start);

@@ -1,5 +1,4 @@
 import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, type RowGroup } from 'hyparquet';
-import { pushedFrom } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
 import { InputError, naming } from '../input/input-error.ts';
 import { feetOf, isEncrypted, magic, type RowGroupRun } from './footer.ts';
@@ -21,7 +20,7 @@ export interface ParquetPart extends RowGroupRun {
 const leastRows = 500_000;
 const mostBytes = 192 << 20;
 
-/** Of a body: while a footer is taken apart no other sender gets an answer, up to three seconds for one of this size. */
+/** Of what was sent: while a footer is taken apart nobody else gets an answer, for some 1.5 s for one of this size. */
 const mostFooterBytes = 4 << 20;
 
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */
@@ -31,9 +30,9 @@ export async function openParquet(input: Input): Promise<ParquetFile> {
   const size = file.byteLength;
   const ending = Buffer.from(await file.slice(Math.max(0, size - 8), size));
   if (ending.toString('latin1').endsWith('PARE')) throw encrypted(path);
-  if (path.startsWith(pushedFrom) && ending.length === 8 && ending.readUInt32LE() > mostFooterBytes)
+  if (input.isSent && ending.length === 8 && ending.readUInt32LE() > mostFooterBytes)
     throw new InputError(
-      `${path}: its footer has over ${mostFooterBytes >> 20} MiB, or is damaged; send it in smaller bodies, or in larger row groups`,
+      `${path}: its footer has over ${mostFooterBytes >> 20} MiB, or is damaged; send less at once, or larger row groups`,
     );
   const metadata = await parquetMetadataAsync(file, { geoparquet: false }).catch((cause: unknown) => {
     // What went wrong when the file was read.

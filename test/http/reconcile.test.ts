@@ -320,11 +320,19 @@ describe('a request is refused', () => {
     expect(await refused('acme', 'x'.repeat((8 << 20) + 1))).toMatchObject({
       ...{ status: 413, code: 'body_too_large' },
     });
-    expect(await refused('acme', 'PAR1 and so on', { type: 'application/vnd.apache.parquet' })).toMatchObject(
-      {
-        ...{ status: 400, code: 'file_unreadable' },
-      },
-    );
+    const type = 'application/vnd.apache.parquet';
+    const unreadable = { status: 400, code: 'file_unreadable' };
+    expect(await refused('acme', 'PAR1 and so on', { type })).toMatchObject(unreadable);
+    // Its footer would keep all others waiting.
+    const long = Buffer.concat([
+      Buffer.from('PAR1'),
+      Buffer.alloc(5 << 20),
+      Buffer.from('\x00\x00\x50\x00PAR1'),
+    ]);
+    expect(await refused('acme', new Blob([long]), { type })).toMatchObject({
+      ...unreadable,
+      detail: expect.stringContaining('its footer has over 4 MiB'),
+    });
   });
 
   test('because a block of it cannot be decoded', async () => {
