@@ -41,6 +41,8 @@ export function loadFailure(error: unknown, file: string, signal: AbortSignal | 
 /** Types of errors that are never the fault of a file. */
 const ofStore = new Set([
   'NOT_ENOUGH_SPACE',
+  'CANNOT_SCHEDULE_TASK',
+  'CANNOT_ALLOCATE_MEMORY',
   'READONLY',
   'ACCESS_DENIED',
   'AUTHENTICATION_FAILED',

@@ -91,22 +91,29 @@ test.each([
   });
 });
 
-test.each(['MEMORY_LIMIT_EXCEEDED', 'QUERY_WAS_CANCELLED', 'NOT_ENOUGH_SPACE', 'ABORTED'])(
-  'what ends a statement while it reads a column of Parquet is no fault of the file: %s',
-  (type) => {
-    const message =
-      '(total) memory limit exceeded: read stage: ColumnData: column: c: While executing ParquetV3BlockInputFormat';
+test.each([
+  'MEMORY_LIMIT_EXCEEDED',
+  'QUERY_WAS_CANCELLED',
+  'NOT_ENOUGH_SPACE',
+  'CANNOT_SCHEDULE_TASK',
+  'CANNOT_ALLOCATE_MEMORY',
+  'ABORTED',
+])('what ends a statement while it reads a file is no fault of the file: %s', (type) => {
+  for (const where of [
+    'read stage: ColumnData: column: c: While executing Parquet',
+    'While executing Avro',
+  ]) {
+    const message = `no more of it: ${where}`;
     expect(failure(new ClickHouseError({ message, code: '241', type }))).toBeInstanceOf(LoadError);
-  },
-);
+  }
+});
 
-test.each(['CANNOT_SCHEDULE_TASK', 'CANNOT_ALLOCATE_MEMORY', 'STD_EXCEPTION'])(
-  'what ends the reader of Parquet, and is not told of a column, is no fault of the file: %s',
-  (type) => {
-    const message = 'Cannot schedule a task: no threads: While executing ParquetV3BlockInputFormat. ';
-    expect(failure(new ClickHouseError({ message, code: '439', type }))).toBeInstanceOf(LoadError);
-  },
-);
+test('what ends the reader of Parquet, and is not told of a column, is no fault of the file', () => {
+  const message = 'std::bad_alloc: While executing ParquetV3BlockInputFormat. ';
+  expect(failure(new ClickHouseError({ message, code: '1001', type: 'STD_EXCEPTION' }))).toBeInstanceOf(
+    LoadError,
+  );
+});
 
 test.each([
   ['what is in the file', new InputError('e.avro: is empty'), true],
