@@ -114,7 +114,7 @@ async function find(store: Store, { id, kind, state, replayId }: LoadState): Pro
   const [begun] = await unfinishedReplacements(store, replacesLoad(id), id);
   if (begun !== undefined) {
     throw new LoadRefused(
-      `load ${id} cannot be taken back: load ${begun} has begun to take its place, and may have brought its events. Run the command of load ${begun} again, which completes it, and take that load back. Without its files, load those of load ${id} with --replaces ${id} instead. Nothing was changed.`,
+      `load ${id} cannot be taken back: load ${begun} has begun to take its place, and may have brought its events. Run the command of load ${begun} again, which completes it as a new load, and take that one back. Without its files, load others, or those of load ${id}, with --replaces ${id} instead. Nothing was changed.`,
     );
   }
   const counted = await selectOne<{ events: number; rejectedRows: number; reopenedRows: number }>(

@@ -219,7 +219,7 @@ function describeUnnamed({ chunks, events, first, last }: UnnamedChunks): string
 
 /** Nothing tells which files they are. One that had grown since it was first loaded would now be cut into other chunks. */
 const filesOfLost =
-  'files count as never loaded, and one that is loaded again may count twice: restore a backup, or put the files of these days in the place of all that an account has there (adtally ingest events FILES --replaces-days FIRST..LAST --of ACCOUNT)';
+  'files count as never loaded, and one that is loaded again may count twice: restore a backup, or, account by account, put files with its events of these days alone in the place of all that it has there (adtally ingest events FILES --replaces-days FIRST..LAST --of ACCOUNT)';
 
 function completing({ file, load }: LedgerDifference): string {
   const more = file.startsWith(pushedFrom) ? `, or give it up with adtally unload ${load}` : '';

@@ -253,7 +253,7 @@ test.each([
   const failing = failingAt(db.store, step, 'after');
   await expect(replaceBy(failing, { load: id }, right)).rejects.toThrow('killed');
   expect((await run(['unload', id])).stderr).toContain(
-    `load those of load ${id} with --replaces ${id} instead`,
+    `or those of load ${id}, with --replaces ${id} instead`,
   );
   expect((await run(['ingest', 'events', path, '--replaces', id])).code).toBe(0);
   expect((await run(['unload', await last('replacement')])).code).toBe(0);
