@@ -71,7 +71,7 @@ const environment = z.object({
     .optional(),
   REDIS_URL: address(/^rediss?$/, noRedis)
     // Without a host or a socket the client would take this machine, and no TLS for REDISS.
-    .regex(/^rediss?:\/\/([^/?#]|\?(.*&)?path=.)/, noRedis)
+    .regex(/^rediss?:\/\/([^/?#]|[^?#]*\?(.*&)?path=.)/, noRedis)
     .refine(
       (text) => isPossible(() => decodeURIComponent(`${new URL(text).username} ${new URL(text).password}`)),
       'has an escape in user or password that is no UTF-8, or a lone %, which is written %25',

@@ -174,6 +174,7 @@ describe('a secret in a file', () => {
       'redis://[::1]:6379/2/',
       'rediss://:50%25off@h/0?family=6&db=6',
       'redis://?db=1&path=/s',
+      'redis:///1?path=/s',
     ])
       expect(loadConfig({ REDIS_URL: url }).redisUrl).toBe(url);
     const { password } = loadConfig({ CLICKHOUSE_PASSWORD_FILE: fileOf('windows\r\n') }).clickhouse;
