@@ -112,12 +112,15 @@ export function titleOfPage({ message }: Error): string | undefined {
   return title.replace(/[\s\p{Cc}]+/gu, ' ').trim() || 'a page';
 }
 
-/** All of the JSON where it gives none; undefined for other text. */
+/** The beginning of the JSON where it gives none; undefined for other text. */
 function reasonInJson(text: string): string | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
     const { detail, message, title } = JSON.parse(text);
-    return [detail, message, title].find((reason) => reason && typeof reason === 'string') ?? text;
+    return (
+      [detail, message, title].find((reason) => typeof reason === 'string' && reason.trim()) ??
+      text.slice(0, 200)
+    );
   } catch {
     return undefined;
   }
