@@ -40,7 +40,7 @@ export async function disturb(session: Session, dice: Dice, longestStopMs: numbe
   const ms = 500 + dice.below(dice.one([1_000, 4_000, longestStopMs - 500]));
   if (fault === 'flip a byte') return flipByte(session, dice, ms);
   if (fault === 'damage a part') return damagePart(session, dice, ms);
-  if (fault === 'fill the disk') return fillDisk(session, ms);
+  if (fault === 'fill the disk') return fillDisk(session, Math.min(ms, longestFullDiskMs));
   if (fault === 'fail the disk') return failDisk(session, dice, Math.min(ms, longestDiskFailureMs));
   const [verb, , whom] = fault.split(' ');
   const command = session.anyCommand((limit) => dice.below(limit));
@@ -162,6 +162,9 @@ function writesByte(path: string, place: number, byte: number): boolean {
     return false;
   }
 }
+
+/** Each command that is given up meanwhile may still come, in part: of more than ten nobody follows all ways in which that could happen. */
+const longestFullDiskMs = 8_000;
 
 /** Nothing can be written for a while. */
 async function fillDisk({ disk }: Session, ms: number): Promise<string> {
