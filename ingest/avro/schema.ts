@@ -45,7 +45,7 @@ function withoutForeign(given: unknown): unknown {
   return { ...given, items, values };
 }
 
-/** Its JSON and what is looked at in it cost seconds and gigabytes for some megabytes. */
+/** A schema of some megabytes would take seconds and gigabytes. */
 const mostSchemaCharacters = 1 << 20;
 
 /**

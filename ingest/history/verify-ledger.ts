@@ -47,7 +47,7 @@ export async function verifyLedger(
   return { differences: differences.slice(0, maxDifferences), more };
 }
 
-/** Events that arrived, and of which the ledger has lost all: a power failure may have taken it, or a damaged part. */
+/** Events that arrived and that no row of the ledger tells of any more, because of a power failure or a damaged part. */
 export interface UnnamedChunks {
   readonly chunks: number;
   readonly events: number;

@@ -8,7 +8,7 @@ export interface Input {
   readonly endings: readonly string[];
   /** Nothing will ever follow what is there, so that a last line without an end is whole. Absent: it may grow. */
   readonly isWhole?: true;
-  /** Somebody sent it, and others are served meanwhile. */
+  /** It may have come over HTTP, to a process that serves others, too. */
   readonly isSent?: true;
   /** Bytes that it has now; undefined where all of it can be read only once, from its beginning. */
   size(): number | undefined;

@@ -78,7 +78,7 @@ export function unreadable(error: unknown): string | undefined {
   const [, record] =
     /^(?:Code: .*?Exception: )?(.*?)(?:: \(at row \d+\)\n)?: While executing Avro/.exec(message) ?? [];
   if (record) return `its records cannot be read: ${record}`;
-  // Said before a column is read, where also threads or memory may be lacking.
+  // ClickHouse says this before it reads a column. Whatever else ends it there may be its own lack of threads or memory.
   const [, decimal] = /(Parquet decimal type .*?): While executing Parquet/.exec(message) ?? [];
   if (decimal) return `it cannot be read: ${decimal}; write the file anew`;
   const [, reason, column] =

@@ -20,7 +20,7 @@ export interface ParquetPart extends RowGroupRun {
 const leastRows = 500_000;
 const mostBytes = 192 << 20;
 
-/** Of what was sent: while a footer is taken apart nobody else gets an answer, for some 1.5 s for one of this size. */
+/** Of an input that was sent. While a footer is taken apart nobody else gets an answer: 1.5 s for one of this size. */
 const mostFooterBytes = 4 << 20;
 
 /** Reads the footer only. @throws {InputError} for a file that cannot be read, is damaged or is encrypted */

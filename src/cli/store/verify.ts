@@ -214,7 +214,7 @@ function describeDifference({ load, file, chunk, day, what, stored, ledger }: Le
 
 function describeUnnamed({ chunks, events, first, last }: UnnamedChunks): string {
   const days = first === last ? first : `${first} to ${last}`;
-  return `${counted(events, 'event')} of ${days} came in ${counted(chunks, 'chunk')} of which the ledger knows nothing; their ${filesOfLost}`;
+  return `${counted(events, 'event')} of ${days} came in ${counted(chunks, 'chunk')} that the ledger does not know; their ${filesOfLost}`;
 }
 
 /** Nothing tells which files they are. One that had grown since it was first loaded would now be cut into other chunks. */

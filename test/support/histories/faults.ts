@@ -163,7 +163,10 @@ function writesByte(path: string, place: number, byte: number): boolean {
   }
 }
 
-/** Each command that is given up meanwhile may still come, in part: of more than ten nobody follows all ways in which that could happen. */
+/**
+ * A command that fails meanwhile may have stored any of its chunks, or may still do so. With more than ten of them there are more
+ * possible histories than the judge follows.
+ */
 const longestFullDiskMs = 8_000;
 
 /** Nothing can be written for a while. */
