@@ -19,7 +19,7 @@ async function readLastLoad(store: Store, known: Date | undefined): Promise<Date
   const [row] = await select<{ milliseconds: number }>(
     store,
     `SELECT toUInt32(max(finished_at)) * 1000 AS milliseconds FROM loads
-     WHERE (kind != 'rebuild' OR startsWith(file, {unload:String})) AND NOT (state = 'failed' AND rows = 0 AND kind != 'rebuild')
+     WHERE if(kind = 'rebuild', startsWith(file, {unload:String}), state != 'failed' OR rows > 0)
        AND version >= fromUnixTimestamp64Milli({known:Int64})`,
     { unload: unloadOf(''), known: known?.getTime() ?? 0 },
     // Shards that are down are left out: reports of accounts on the other shards go on.
