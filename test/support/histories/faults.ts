@@ -1,13 +1,13 @@
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readdirSync,
   readFileSync,
   readSync,
   rmSync,
-  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -118,49 +118,42 @@ async function damagePart(session: Session, dice: Dice, ms: number): Promise<str
   return `damage ${name} of ${part.table}, ${code === 0 ? 'mended' : 'to be mended'} after ${ms} ms`;
 }
 
-/** A byte of the rows of a part is another one for a while. */
+/** A byte of the rows of a part is another one for a while, whatever name its file gets meanwhile. */
 async function flipByte(session: Session, dice: Dice, ms: number): Promise<string> {
   const part = await anyPart(session, dice, "table = 'events' OR endsWith(table, '_date')");
   const at = dice.below(1e9);
+  if (!part) return 'no part to flip a byte of';
+  const file = openRows(part.path, at);
+  if (file === undefined) return 'the part is gone whose byte was to be flipped';
   try {
-    if (!part) return 'no part to flip a byte of';
-    const names = readdirSync(part.path).filter((name) => name.endsWith('.bin'));
-    const path = join(part.path, names[at % names.length] ?? '');
-    const place = at % statSync(path).size;
-    const byte = exchangeByte(path, place, (byte) => byte ^ (1 << (at % 8)));
-    await delay(ms);
-    // A disk that fails forgets what was not synced, and is mounted anew.
-    for (let mended = false; !mended; await delay(100)) mended = writesByte(path, place, byte);
-    return `flip a byte of ${part.table} for ${ms} ms`;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return 'the part is gone whose byte was to be flipped';
-  }
-}
-
-/** Writes a byte so that it stays. @returns the one that was there */
-function exchangeByte(path: string, place: number, other: (byte: number) => number): number {
-  const file = openSync(path, 'r+');
-  try {
+    const place = at % fstatSync(file).size;
     const byte = Buffer.alloc(1);
     readSync(file, byte, 0, 1, place);
     const was = byte[0] ?? 0;
-    writeSync(file, Buffer.from([other(was)]), 0, 1, place);
-    fsyncSync(file);
-    return was;
+    writeByte(file, place, was ^ (1 << (at % 8)));
+    await delay(ms);
+    writeByte(file, place, was);
   } finally {
     closeSync(file);
   }
+  return `flip a byte of ${part.table} for ${ms} ms`;
 }
 
-function writesByte(path: string, place: number, byte: number): boolean {
+/** A file of rows of a part. @returns undefined where ClickHouse has removed the part */
+function openRows(part: string, at: number): number | undefined {
   try {
-    exchangeByte(path, place, () => byte);
-    return true;
+    const names = readdirSync(part).filter((name) => name.endsWith('.bin'));
+    return openSync(join(part, names[at % names.length] ?? ''), 'r+');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw error;
-    return false;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return;
   }
+}
+
+/** So that it stays, also when the disk fails afterwards. */
+function writeByte(file: number, place: number, byte: number): void {
+  writeSync(file, Buffer.from([byte]), 0, 1, place);
+  fsyncSync(file);
 }
 
 /**
