@@ -3,6 +3,7 @@ import {
   existsSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -179,6 +180,9 @@ async function fillDisk({ disk }: Session, ms: number): Promise<string> {
     }
     await delay(ms);
   } finally {
+    // A disk that fails afterwards may bring the file back, but not what it had.
+    ftruncateSync(file);
+    fsyncSync(file);
     closeSync(file);
     rmSync(filler);
   }
