@@ -53,14 +53,17 @@ export async function longestLoad(store: Store): Promise<LongestLoad> {
 
 /**
  * When events were last counted, in seconds since 1970; 0: never. The coarsest rollups tell it, whoever loaded and
- * however that ended: a file without events, a repeated one and a load that fails add nothing to them.
+ * however that ended: a file without events, a repeated one and a load that fails add nothing to them. Of events that came in
+ * the place of others, which a rebuild brings into the rollups, the end of their load tells it.
  */
 export async function lastEventsAt(store: Store): Promise<number> {
+  const cameAt = Object.keys(catalog.families).map(
+    (family) => `SELECT max(r.${changedAt}) AS at FROM ${rollupTable(family, [])} AS r`,
+  );
   const row = await selectOne<{ seconds: number }>(
     store,
-    `SELECT toUnixTimestamp64Micro(max(at)) / 1e6 AS seconds FROM (${Object.keys(catalog.families)
-      .map((family) => `SELECT max(r.${changedAt}) AS at FROM ${rollupTable(family, [])} AS r`)
-      .join(' UNION ALL ')})`,
+    `SELECT toUnixTimestamp64Micro(max(at)) / 1e6 AS seconds FROM (${cameAt.join(' UNION ALL ')}
+       UNION ALL SELECT toDateTime64(max(finished_at), 6, 'UTC') AS at FROM loads WHERE kind = 'replacement' AND state = 'loaded')`,
   );
   return row.seconds;
 }

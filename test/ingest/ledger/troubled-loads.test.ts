@@ -113,7 +113,12 @@ test('events have come last when some were newly counted, whatever was tried sin
   expect(await lastEventsAt(db.store)).toBe(came);
 
   await loader.ingest(await loader.file('second.ndjson', ndjson([one()])));
-  expect(await lastEventsAt(db.store)).toBeGreaterThan(came);
+  const second = await lastEventsAt(db.store);
+  expect(second).toBeGreaterThan(came);
+
+  const days = ['--replaces-days', '2026-03-01', '--of', account];
+  await loader.ingest(await loader.file('instead.ndjson', ndjson([one()])), ...days);
+  expect(await lastEventsAt(db.store)).toBeGreaterThan(second);
 });
 
 test('a load that waits for input for ever is under way for ever longer; killed, it has failed', async () => {
