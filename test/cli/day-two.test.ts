@@ -98,22 +98,22 @@ test.each<[what: string, change: Partial<DataStatus>, step: RegExp | undefined]>
   [
     'a load fails each time',
     { failing: { files: 3, file: 'a.csv', load: '7', times: 4, error: 'no such column' } },
-    /^load a\.csv again: it failed 4 times \(no such column\); adtally unload 7 takes back what that load has stored, also where another file .*; 2 more files failed, too/,
+    /^load a\.csv again, once its cause is mended: it failed 4 times \(no such column\); or give it up: adtally unload 7 takes back what that load has stored, also where another file .*; 2 more files failed, too/,
   ],
   [
     'a replacement fails',
     { failing: { files: 1, file: 'a.csv --replaces 5', load: '7', times: 1, error: '' } },
-    /^load a\.csv --replaces 5 again: it failed once; adtally unload 7, if it has not begun to replace, takes back /,
+    /^load a\.csv --replaces 5 again, once its cause is mended: it failed once; or give it up: adtally unload 7, if it has not begun to replace, takes back /,
   ],
   [
     'a body fails that came over HTTP',
     { failing: { files: 1, file: 'push from web-1', load: '7', times: 1, error: '' } },
-    /^have the sender send the body again \(push from web-1\): it failed once; adtally unload 7 takes back /,
+    /^have the sender send the body again \(push from web-1\), once its cause is mended: it failed once; or give it up: adtally unload 7 takes back /,
   ],
   [
     'a replay fails',
     { failing: { files: 1, file: 'replay of 20261122120000-ab12', load: '7', times: 1, error: '' } },
-    /^run adtally replay 20261122120000-ab12 FILE, with its corrected rows: it failed once; adtally unload 7 takes back /,
+    /^run adtally replay 20261122120000-ab12 FILE, with its corrected rows, once its cause is mended: it failed once; or give it up: adtally unload 7 takes back /,
   ],
   [
     'a load hangs',

@@ -43,7 +43,7 @@ function ofLoads({ failing, longest, last_events }: DataStatus, alerts: AlertLim
   const others = failing.files - 1;
   return [
     failing.files > 0 &&
-      `${loadAgain(failing.file)}: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${shortened(failing.error)})`}; adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
+      `${loadAgain(failing.file)}, once its cause is mended: it failed ${failing.times > 1 ? `${formatNumber(failing.times)} times` : 'once'}${failing.error && ` (${shortened(failing.error)})`}; or give it up: adtally unload ${failing.load}${failing.file.includes(' --replaces') ? ', if it has not begun to replace,' : ''} ${takesBack}${others > 0 ? `; ${counted(others, 'more file')} failed, too: adtally loads` : ''}`,
     longest.seconds > alerts.loadHours * 3600 &&
       `look after load ${longest.load} of ${longest.file}, under way for ${counted(Math.floor(longest.seconds / 3600), 'hour')}: if it hangs, stop it and run the same command again`,
     silentHours > alerts.noEventsHours &&

@@ -193,7 +193,7 @@ test('an unload that was refused was not interrupted: what is to be done with it
   expect((await run(['unload', id])).stderr).toContain('Take that load back first');
   const told = [(await run(['verify'])).stderr, (await run(['status', '--next'])).stdout];
   for (const text of told) expect(text).not.toContain('unload was interrupted');
-  expect(told[1]).toContain(`load ${path} again: it failed once`);
+  expect(told[1]).toContain(`load ${path} again, once its cause is mended: it failed once`);
   expect((await run(['ingest', 'events', path])).code).toBe(4);
   expect((await run(['verify'])).code).toBe(0);
 });
