@@ -101,12 +101,21 @@ test('what is restored can be taken back and loaded again, however often the led
 
 test('a backup that cannot be read, or is not there, leaves everything as it was', async () => {
   const broken = join(folder, 'broken.tar.zst');
+  const empty = join(folder, 'empty.tar');
   const cut = join(folder, 'cut.tar.xz');
   writeFileSync(broken, 'no backup');
+  writeFileSync(empty, '');
   writeFileSync(cut, readFileSync(join(folder, 'backup.tar.xz')).subarray(0, -4096));
-  for (const unreadable of [broken, cut]) {
-    const { code, stderr } = await adtally('restore', unreadable, '--replace');
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(`error: ${unreadable}: `) });
+  for (const [unreadable, reason] of [
+    [broken, ' is no backup, or is damaged\n'],
+    [empty, ' is no backup, or is damaged\n'],
+    [cut, ': '],
+  ]) {
+    const { code, stderr } = await adtally('restore', `${unreadable}`, '--replace');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(`error: ${unreadable}${reason}`),
+    });
     expect(stderr).not.toContain('adtally-from');
   }
   const missing = join(folder, 'missing.tar.zst');
@@ -143,7 +152,7 @@ test('a place that cannot be written, or not so, is refused before any work', as
   const zip = join(folder, 'backup.zip');
   expect(await adtally('backup', zip)).toMatchObject({
     code: 2,
-    stderr: `error: ${zip}: the embedded ClickHouse packs no .zip, but .tar.zst\n`,
+    stderr: `error: ${zip}: the embedded ClickHouse knows no .zip, but .tar.zst\n`,
   });
   const { code, stderr } = await adtally('backup', '/proc/adtally.tar.zst');
   expect({ code, stderr }).toEqual({

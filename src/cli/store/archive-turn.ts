@@ -63,6 +63,9 @@ export async function transfer(server: Store, query: string, { name, outside }: 
     const type = error instanceof ClickHouseError ? error.type : undefined;
     if (type === 'BACKUP_NOT_FOUND')
       throw new Error(outside ? `${name} is no backup` : `${name}: there is no such backup`);
+    // Of a file without the beginning of an archive ClickHouse says that it does not seek as asked (26.7).
+    if (type === 'ARGUMENT_OUT_OF_BOUND')
+      throw new Error(`${name} is no backup, or is damaged`, { cause: error });
     if (type === 'BACKUP_ALREADY_EXISTS') throw new Error(`${name} is there already: give another name`);
     if (type === undefined || !outside) throw error;
     // The server knows the file by the link alone.

@@ -41,7 +41,6 @@ export function archiveToWrite(place: string): Archive {
   const path = resolve(place);
   if (existsSync(path)) throw usage(`${path} is there already: give another name`);
   if (!existsSync(dirname(path))) throw usage(`${path}: there is no folder ${dirname(path)}`);
-  if (/\.zipx?$/.test(path)) throw usage(`${path}: the embedded ClickHouse packs no .zip, but .tar.zst`);
   return linkedTo(path, 'adtally-to');
 }
 
@@ -54,8 +53,12 @@ export function archiveToRead(place: string): Archive {
   return linkedTo(path, 'adtally-from');
 }
 
-/** The link leads to a folder, because the name of the file tells ClickHouse how it is packed. */
+/**
+ * The link leads to a folder, because the name of the file tells ClickHouse how it is packed.
+ * @throws wrong usage when the embedded ClickHouse does not know how
+ */
 function linkedTo(path: string, use: string): Archive {
+  if (/\.zipx?$/.test(path)) throw usage(`${path}: the embedded ClickHouse knows no .zip, but .tar.zst`);
   const link = `${use}-${randomBytes(6).toString('hex')}`;
   return { target: `File(${quoted(`${link}/${basename(path)}`)})`, name: path, outside: { path, link } };
 }
