@@ -128,6 +128,7 @@ test('a restore that is complete is told as done, whatever else can no longer be
   const { code, stderr } = await run(['restore', backup, '--replace'], environmentOf(db.address));
   expect(code, stderr).toBe(0);
   expect(stderr).toMatch(/^restored from /m);
+  expect(stderr).toMatch(/^what else was done since is undone: take back, .*have senders send again/m);
   expect(stderr).toMatch(/^the restore is done, but .*audit/m);
   await server.command({ query: `RENAME TABLE ${database}.no_audit TO ${database}.audit` });
 });

@@ -156,7 +156,10 @@ async function tellRestored(store: Store, name: string, kept: boolean, turn?: Lo
   await untilReportsShowIt();
   say(`restored from ${name}`);
   say(
-    `tokens that were revoked since the backup are valid again, with their links${kept ? '' : ', and people who signed out since may be signed in again'}: adtally token list; then load the files since`,
+    `tokens that were revoked since the backup are valid again, with their links${kept ? '' : ', and people who signed out since may be signed in again'}: adtally token list`,
+  );
+  say(
+    'what else was done since is undone: take back, replace and replay again what you had, load names, confirm, set limits and currencies, and close months again; then load the files since, and have senders send again what they have sent since',
   );
   if (!kept && (await listSchedules(store).catch(warn))?.length !== 0) {
     say(
