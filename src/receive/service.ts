@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { connect, type Store, selectOne } from '../../clickhouse/client.ts';
-import { localDatabase } from '../../clickhouse/cluster/layout.ts';
+import { connect, selectOne } from '../../clickhouse/client.ts';
 import { requireMigrated, requireTimezone } from '../../clickhouse/migrate/migrate.ts';
 import { Refreshed } from '../../clickhouse/refreshed.ts';
+import { type StoreSize, storeSize } from '../../ingest/history/figures.ts';
 import { linksOf } from '../accounts/links.ts';
 import type { Config } from '../config/config.ts';
 import type { OpenStore } from '../config/store.ts';
@@ -52,14 +52,14 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     onError: onError('tokens not refreshed'),
   });
   const readiness = new Readiness(asking, () => undefined);
-  const parts = new Refreshed(() => mostParts(asking), {
+  const size = new Refreshed(() => selectOne<StoreSize>(asking, storeSize), {
     everyMs: 2_000,
     onError: onError('parts not counted'),
   });
   const traces = await openTraces(config);
   const closeAll = async () => {
     stopping.abort();
-    for (const refreshed of [accounts, readiness, parts]) refreshed.stop();
+    for (const refreshed of [accounts, readiness, size]) refreshed.stop();
     await traces?.stop().catch((err) => log.warn({ err }, 'spans not sent'));
     await Promise.all([store.close(), asking.close()]);
   };
@@ -68,7 +68,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     const prepare = async () => {
       await requireMigrated(asking);
       await requireTimezone(asking, config.reportTimezone);
-      await Promise.all([accounts, readiness, parts].map((refreshed) => refreshed.start()));
+      await Promise.all([accounts, readiness, size].map((refreshed) => refreshed.start()));
     };
     await readyNowOrLater(prepare, log, stopping.signal);
     const room = new Room({ maxBytes: config.receiveMegabytes * 2 ** 20, maxBodies, full: tooManyBodies });
@@ -107,7 +107,7 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
       loader,
       mappings: new Mappings(store, config.mappingsDir),
       failures: new Limiter({ name: 'failures', ...config.rateLimit }),
-      isOverfull: () => (parts.value ?? 0) > maxParts,
+      isOverfull: () => (size.value?.most_parts ?? 0) > maxParts,
       isStopping: () => stopping.signal.aborted,
       callerOf: callersBehind(config.trustedProxies),
       brand: config.page.brand,
@@ -131,16 +131,4 @@ export async function startReceiver(config: Config, opened: OpenStore, log: Logg
     await closeAll();
     throw error;
   }
-}
-
-/** Of the partition of this store that has the most on this server; a shard has its own in a database beside. */
-async function mostParts(store: Store): Promise<number> {
-  const { database } = store.address;
-  const { parts } = await selectOne<{ parts: number }>(
-    store,
-    `SELECT toFloat64(max(of_partition)) AS parts FROM (
-       SELECT count() AS of_partition FROM system.parts WHERE active AND database IN {of:Array(String)} GROUP BY database, table, partition_id)`,
-    { of: [database, localDatabase(database)] },
-  );
-  return parts;
 }
