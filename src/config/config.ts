@@ -180,7 +180,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     const issue = parsed.error.issues[0];
     const name = String(issue?.path[0]);
     // An address can hold a password.
-    const value = /_(URL|SECRET|KEY|ENDPOINT)$/.test(name) ? '' : `=${present[name]}`;
+    const value = /_(URL|SECRET|KEY|ENDPOINT|ISSUER)$/.test(name) ? '' : `=${present[name]}`;
     throw new ConfigError(`${name}${value}: ${issue?.message}`);
   }
   const values = parsed.data;

@@ -114,12 +114,17 @@ test.each<Refused>([
     'localhost:4318',
     'is not the address of a collector, such as http://localhost:4318',
   ],
+  [
+    'OIDC_ISSUER',
+    'https://me:pass-word@login.example.com',
+    'is not the address of an OpenID provider, such as https://login.example.com: https, or http on this machine',
+  ],
   ['BRAND_NAME', '  ', 'is empty'],
   ['BRAND_NAME', 'a'.repeat(61), 'is longer than 60 characters'],
   ['LOG_LEVEL', 'loud', 'is not a log level: one of trace, debug, info, warn, error, fatal, silent'],
 ])('%s=%s is refused in words of our own', (name, value, reason) => {
   // An address can hold a password: its value is not shown.
-  const shown = /_(URL|ENDPOINT)$/.test(name) ? name : `${name}=${value}`;
+  const shown = /_(URL|ENDPOINT|ISSUER)$/.test(name) ? name : `${name}=${value}`;
   expect(refusal({ [name]: value })).toBe(`${shown}: ${reason}`);
 });
 
