@@ -7,6 +7,7 @@ import { ConfigError } from '../config/config.ts';
 import { parametersOf } from '../http/export/parameters.ts';
 import { patientFetch } from '../http/request/patient-fetch.ts';
 import type { DateRange } from '../report/days.ts';
+import { maxRows } from '../report/sheet.ts';
 import type { Schedule } from '../schedules/schedules.ts';
 
 /** What a mail tells of a report. Figures are digits as the service writes them. */
@@ -18,7 +19,7 @@ export interface Summary {
   /** The code of its money, where it is known. */
   readonly currency?: string;
   readonly compared?: DateRange;
-  /** The rows are those with most of it; absent: their order was asked for. */
+  /** The rows are those with most of it; absent: they are the first ones of the file. */
   readonly mostOf?: string;
   /** Days whose money may change. Runs of days have a slash in between. */
   readonly unconfirmed: readonly string[];
@@ -67,9 +68,10 @@ export class ReportService {
     this.#trustMs = trustMs;
   }
 
-  /** The address of the whole file, behind that of the service, for a week. */
-  link(asked: Asked): string {
-    return this.#fileLink(asked, weekMs);
+  /** The address of the whole file, behind that of the service, for a week; CSV where a sheet does not hold its rows. */
+  link(asked: Asked, { rowCount }: Pick<Summary, 'rowCount'>): string {
+    const attach = Number(rowCount) > maxRows ? 'csv' : asked.schedule.attach;
+    return this.#fileLink({ ...asked, schedule: { ...asked.schedule, attach } }, weekMs);
   }
 
   async summary(asked: Asked, signal = AbortSignal.timeout(answerMs)): Promise<Summary> {
@@ -92,7 +94,7 @@ export class ReportService {
       ),
       ...(said('currency') && { currency: said('currency') }),
       ...(start && end && { compared: { start, end } }),
-      ...(body.order_by === undefined && { mostOf: moneyOf(report) }),
+      ...(isByMoney(body) && { mostOf: moneyOf(report) }),
       unconfirmed: quoted(said('unconfirmed-revenue-dates')),
       ...(lastRow?.[0] && { lastDay: lastRow[0] }),
       tag: answer.headers.get('etag'),
@@ -132,8 +134,9 @@ export class ReportService {
 
   #topLink(asked: Asked): string {
     const { report, body } = asked.schedule;
-    const { limit = rowsInMail, order_by = [{ field: moneyOf(report), direction: 'desc' }] } = body;
-    const top = { ...body, order_by, totals: true, limit: Math.min(Number(limit), rowsInMail) };
+    const order = isByMoney(body) && { order_by: [{ field: moneyOf(report), direction: 'desc' }] };
+    const limit = Math.min(Number(body.limit ?? rowsInMail), rowsInMail);
+    const top = { ...body, ...order, totals: true, limit };
     return this.#link(asked, `${report}.csv`, top);
   }
 
@@ -172,6 +175,10 @@ export class ReportService {
     throw new Error(`the service of reports answered ${answer.status}${why && `: ${why}`}`);
   }
 }
+
+/** Whether rows with most money are shown first. With a limit the file has the first rows of an order, and the text the same. */
+const isByMoney = ({ order_by, limit }: Schedule['body']): boolean =>
+  order_by === undefined && limit === undefined;
 
 /** The amount of the family of a report. */
 function moneyOf(report: string): string {

@@ -160,7 +160,7 @@ export class Sender {
     return this.#post(mail, async (unsubscribeLink) => {
       const { summary, file } = await service.report(asked);
       const told = { mail, range: asked.range, summary, file, now: now(), timezone, unsubscribeLink };
-      return { message: messageOf({ ...told, fileLink: publicUrl + service.link(asked) }), file };
+      return { message: messageOf({ ...told, fileLink: publicUrl + service.link(asked, summary) }), file };
     });
   }
 

@@ -6,7 +6,10 @@ import { parse } from 'lossless-json';
 import type { ParsedMail } from 'mailparser';
 import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { Links } from '../../src/accounts/links.ts';
 import { revokeTokens } from '../../src/accounts/tokens.ts';
+import { ReportService } from '../../src/mail/report-service.ts';
+import { maxRows } from '../../src/report/sheet.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
 import {
   answeredOf,
@@ -405,6 +408,32 @@ test('a mail server gets the whole file also where the service has left before i
   const smtpUrl = await wayToMailServer(() => left());
   expect(await look(at6, { serviceUrl, smtpUrl })).toBe(0);
   expect(mailServer.mails[0]?.attachments[0]?.content.length).toBe(file.length);
+});
+
+test('with a limit the text has the rows of the file, and not those with most money', async () => {
+  const account = 'limited';
+  const spends = { a: '1.5', b: '2.5' };
+  await load(
+    db.store,
+    Object.entries(spends).map(([campaign_id, spend]) =>
+      event({ advertiser_id: account, campaign_id, event_type: 'referral', spend }),
+    ),
+  );
+  await scheduled({ account, body: { limit: 1 }, attach: 'csv' });
+  expect(await look(at6)).toBe(0);
+  const [mail] = mailServer.mails;
+  expect(mail && tableOf(mail, 1).map(([campaign]) => campaign)).toEqual(['Campaign', 'a']);
+  expect(mail?.attachments[0]?.content.toString()).toMatch(/^"start_time",.*\n[^\n]*,"a",[^\n]*\n$/);
+});
+
+test('the link to a workbook that would have more rows than a sheet is one to CSV', async () => {
+  const schedule = await scheduled();
+  const range = { start: '2026-03-01', end: '2026-03-01' };
+  const reports = new ReportService(service.url, new Links(() => linkSecret), 0);
+  const linkOf = (rowCount: string) =>
+    reports.link({ schedule, range, maker: { id: schedule.token, hash: 'hash' } }, { rowCount });
+  expect(linkOf(`${maxRows}`)).toContain('/device.xlsx?');
+  expect(linkOf(`${maxRows + 1}`)).toContain('/device.csv?');
 });
 
 test('a file of more than 20 MB is not in its mail, which has the link', async () => {
