@@ -16,6 +16,8 @@ import { receivedSchema } from './received.ts';
 
 const own = Object.keys(receiveProblems) as ProblemCode[];
 const codes: readonly ProblemCode[] = [...new Set<ProblemCode>([...own, ...operationProblems])];
+/** Of messages and paths that are no operation. */
+const others = ['not_found', 'malformed_message', 'headers_too_large', 'not_ready'] as const;
 
 /** For a shell. */
 const examples: Readonly<Record<string, { readonly example: string }>> = {
@@ -119,7 +121,7 @@ export function receiveDocument(): OpenApiDocument {
       },
       schemas: {
         Received: schemaOf(receivedSchema),
-        Problem: schemaOf(problemSchema([...codes, 'not_found'], when)),
+        Problem: schemaOf(problemSchema([...codes, ...others], when)),
       },
     },
   };
@@ -173,6 +175,8 @@ const when: Partial<Record<ProblemCode, string>> = {
   invalid_request: 'What was given is wrong, and nothing was changed; `field` says where.',
   unauthorized: 'The token is missing, unknown, expired, revoked, or for something else.',
   not_found: 'This service makes no links: `LINK_SECRET` is not set.',
+  not_ready:
+    'Only of `/readyz`: ClickHouse cannot be reached, or its tables are not up to date. Other paths answer `store_busy` then.',
   request_too_slow: 'The headers took longer than 10 s to arrive, or the whole request longer than 120 s.',
   body_too_large: 'The body has more than 64 MiB when it is unpacked.',
   unsupported_media_type:

@@ -326,6 +326,13 @@ test('answers have the media types that the OpenAPI document names', async () =>
   expect(Object.keys(paths['/v1/token/link']?.post?.responses ?? {})).toContain('404');
 });
 
+test('the codes of the OpenAPI document are those of all answers, also of messages that are none', async () => {
+  const tooLarge = await fetch(`${receiver.url}/healthz`, { headers: { large: 'x'.repeat(20_000) } });
+  const { code } = Object(await tooLarge.json());
+  const codes = Object(receiveDocument().components.schemas.Problem?.properties?.code).enum;
+  expect(codes).toEqual(expect.arrayContaining([code, 'malformed_message', 'not_ready']));
+});
+
 test('/docs shows all of the document, and an event that counts', async () => {
   const response = await fetch(`${receiver.url}/docs`);
   expect(response.headers.get('content-security-policy')).toMatch(/default-src 'none'/);
