@@ -49,7 +49,14 @@ async function python(url: string, token: string, ...lines: readonly string[]): 
 const ask = async (...lines: readonly string[]) =>
   python(`${service.url}/`, await service.token('advertiser'), ...lines);
 
-test('a data frame is made of CSV, where a campaign may be called NA, and names and ids are text', async () => {
+/** Columns that are no counts, also of a comparison. */
+const amounts = Object.values(catalog.families).flatMap(({ columns, measures }) =>
+  columns.flatMap((name) =>
+    measures[name]?.type === 'Numeric' ? [] : [name, `${name}_compared`, `${name}_change`],
+  ),
+);
+
+test('a data frame is made of CSV, where a campaign may be called NA, names and ids are text, and amounts doubles', async () => {
   const [frame] = await ask(
     'class pandas:',
     '    @staticmethod',
@@ -66,7 +73,10 @@ test('a data frame is made of CSV, where a campaign may be called NA, and names 
   ]);
   expect(options).toEqual({
     keep_default_na: false,
-    dtype: Object.fromEntries(texts.map((text) => [text, 'str'])),
+    dtype: Object.fromEntries([
+      ...texts.map((text) => [text, 'str']),
+      ...amounts.map((amount) => [amount, 'float']),
+    ]),
   });
 });
 
@@ -87,6 +97,24 @@ test('rows, report and Arrow table say the same, and amounts are exact', async (
   expect([exact, report, days]).toEqual(['Decimal', true, [['2026-03-01'], '20']]);
   const table = tableFromIPC(Buffer.from(String(arrow), 'hex'));
   expect(table.toArray().map((each) => each.campaign)).toEqual(['campaign', 'größer']);
+});
+
+test('amounts and ratios are of one type, also where they are whole, and counts are whole numbers', async () => {
+  const asked = `${march}, totals=True, compare_to='previous_period'`;
+  const types = 'show({name: type(value).__name__ for name, value in totals.items()})';
+  for (const family of Object.keys(catalog.families)) {
+    const [exact, doubles] = await ask(
+      `totals = client().report('${family}', ${asked}).result["totals"]`,
+      types,
+      `totals = client(parse_float=float).report('${family}', ${asked}).result["totals"]`,
+      types,
+    );
+    const typesWith = (type: string) =>
+      Object.fromEntries(
+        Object.keys(Object(exact)).map((name) => [name, amounts.includes(name) ? type : 'int']),
+      );
+    expect([exact, doubles]).toEqual([typesWith('Decimal'), typesWith('float')]);
+  }
 });
 
 test('a copy that follows the changed days is as the report, also after a day has changed', async () => {
@@ -169,6 +197,15 @@ test('a refusal says why, and no rows are no error', async () => {
   );
   expect(refused).toEqual([400, 'invalid_request', 'end_time', true]);
   expect([login, none]).toEqual(['unauthorized', [0, null, null]]);
+});
+
+test('a day of changes may have members that the client does not know: the service may be newer', async () => {
+  const day = { day: '2026-03-01', changed_at: '2026-03-02T00:00:00.000000Z', unconfirmed: false, more: 1 };
+  const result = { changed_until: '2026-03-03T00:00:00.000000Z', names_changed_at: null, days: [day] };
+  server.answers(ends(JSON.stringify({ result })));
+  expect(await python(server.url, 'adt_x', "show(client().changes('campaigns').days[0].day)")).toEqual([
+    '2026-03-01',
+  ]);
 });
 
 describe('an answer that is not whole', () => {

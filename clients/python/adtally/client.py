@@ -31,6 +31,12 @@ _TEXTS = (
     "site",
     "site_id",
 )
+#: Amounts and ratios. Whole ones are written as counts are, `0`, and would be read as such.
+_AMOUNTS = frozenset(
+    name + part
+    for name in ("spent", "cpa", "cpc", "cpm", "estimated_revenue", "fill_rate", "rtr")
+    for part in ("", "_compared", "_change")
+)
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
@@ -166,8 +172,9 @@ class Adtally:
         text = self._whole(report, "text/csv", start_time, end_time, fields)
         if not text.endswith(b"\n"):
             raise IncompleteAnswer("the answer ends in the middle of a row")
+        types = {**dict.fromkeys(_TEXTS, str), **dict.fromkeys(_AMOUNTS, float)}
         # A campaign may be called NA.
-        return pandas.read_csv(io.BytesIO(text), keep_default_na=False, dtype=dict.fromkeys(_TEXTS, str))
+        return pandas.read_csv(io.BytesIO(text), keep_default_na=False, dtype=types)
 
     def changes(self, family: str, changed_since: str = "1970-01-01T00:00:00Z") -> Changes:
         """The days whose rows or confirmation changed in the reports of `campaigns` or `ad_units`. Raises as `rows`.
@@ -181,7 +188,8 @@ class Adtally:
         return Changes(
             changed_until=result["changed_until"],
             names_changed_at=result["names_changed_at"],
-            days=[ChangedDay(**day) for day in result["days"]],
+            # The service may be newer than this client.
+            days=[ChangedDay(**{name: day[name] for name in ChangedDay.__dataclass_fields__}) for day in result["days"]],
         )
 
     def changed_days(self, family: str, changed_since: str = "1970-01-01T00:00:00Z") -> ChangedDays:
@@ -211,7 +219,13 @@ class Adtally:
         return ask(f"{self._url}/v1/{path}", self._token, body, headers, self._timeout, self._tries).pieces()
 
     def _parse(self, text: bytes) -> Any:
-        return json.loads(text, parse_float=self._parse_float)
+        return json.loads(text, parse_float=self._parse_float, object_hook=self._with_amounts)
+
+    def _with_amounts(self, fields: Row) -> Row:
+        for name, value in fields.items():
+            if type(value) is int and name in _AMOUNTS:
+                fields[name] = self._parse_float(str(value))
+        return fields
 
 
 def _moment(text: str) -> datetime:
