@@ -42,7 +42,7 @@ export interface ReportRequest {
   readonly time_grain?: 'day' | 'week' | 'month';
   /** Of reports by date: the rows of days that changed after this time (RFC 3339), which `changes` lists. */
   readonly changed_since?: string;
-  /** `closed`, or a revision: the rows as they were when their months were closed. */
+  /** `closed`, or a revision: the rows as they were when their months were closed; or a time (RFC 3339): as a report had them then. */
   readonly as_of?: string;
   /** With it, rows have `…_compared` and `…_change` of each figure. */
   readonly compare_to?:

@@ -40,7 +40,7 @@ export const problems = {
   },
   not_found: {
     status: 404,
-    when: 'There is no such path; or, under `/v1/links/`, this service makes no links (`LINK_SECRET` is not set); or, under `/v1/closes/`, the account has no close of this name, or one without a manifest.',
+    when: 'There is no such path; or, under `/v1/links/`, this service makes no links (`LINK_SECRET` is not set); or, under `/v1/closes/`, the account has no close of this name.',
     detail: 'there is no such path',
   },
   method_not_allowed: {
