@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'csv-parse/sync';
 import { familyOf } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
@@ -25,8 +26,6 @@ export interface Summary {
   readonly unconfirmed: readonly string[];
   /** The last day of the range that has figures; absent: no day has. */
   readonly lastDay?: string;
-  /** Stands for what the store had. */
-  readonly tag: string | null;
 }
 
 /** The rows of a report as a file. */
@@ -97,18 +96,18 @@ export class ReportService {
       ...(isByMoney(body) && { mostOf: moneyOf(report) }),
       unconfirmed: quoted(said('unconfirmed-revenue-dates')),
       ...(lastRow?.[0] && { lastDay: lastRow[0] }),
-      tag: answer.headers.get('etag'),
     };
   }
 
   /**
-   * A summary and the file it is of: both of one state of the store. Without a file where that is too large for a mail.
+   * A summary and the file it is of: the summary is the same before and after the file. Without a file where that is too large for
+   * a mail. A tag of the file would not tell on replicas, nor while the store is too busy to tell its state.
    * @throws where the report changes each time
    */
   async report(asked: Asked): Promise<{ summary: Summary; file?: ReportFile }> {
     const signal = AbortSignal.timeout(answerMs);
+    let summary = await this.summary(asked, signal);
     for (let attempt = 1; attempt <= 5; attempt++) {
-      const summary = await this.summary(asked, signal);
       if (Number(summary.rowCount) > mostRowsOfFile) return { summary };
       const { headers, content } = await this.#ask(this.#fileLink(asked), signal);
       const [, name = `report.${asked.schedule.attach}`] =
@@ -116,8 +115,9 @@ export class ReportService {
       if (content.length > mostBytesOfFile) return { summary };
       const type = headers.get('content-type') ?? 'application/octet-stream';
       await delay(this.#trustMs);
-      const now = await this.#ask(this.#topLink(asked), signal, 'HEAD');
-      if (now.headers.get('etag') === summary.tag) return { summary, file: { name, type, content } };
+      const now = await this.summary(asked, signal);
+      if (isDeepStrictEqual(now, summary)) return { summary, file: { name, type, content } };
+      summary = now;
     }
     throw new Error('the report changed each time it was read');
   }
@@ -152,9 +152,9 @@ export class ReportService {
    * An answer is read, up to the limit of a file, before a mail server is asked: a mail server may be slow, and the service breaks
    * off what is read slowly.
    */
-  async #ask(link: string, signal: AbortSignal, method = 'GET') {
+  async #ask(link: string, signal: AbortSignal) {
     const read = async () => {
-      const answer = await patientFetch(this.#url + link, { method, signal });
+      const answer = await patientFetch(this.#url + link, { method: 'GET', signal });
       const pieces: Uint8Array[] = [];
       let bytes = 0;
       for await (const piece of answer.body ?? []) {
