@@ -126,7 +126,7 @@ test('typescript sends nothing of a text, nor of what is no object', async () =>
   expect(server.requests).toBe(0);
 });
 
-test('python sends bytes of every kind, and nothing of a text or of one event', async () => {
+test('python sends bytes of every kind, and nothing of a text, of one event or of a value of bytes', async () => {
   const lengths: unknown[] = [];
   server.answers((response) => {
     lengths.push(response.req.headers['content-length']);
@@ -138,15 +138,16 @@ test('python sends bytes of every kind, and nothing of a text or of one event', 
     'sender = Sender(sys.argv[1], "adi_x")',
     'from types import MappingProxyType',
     'for body in (b"{}", bytearray(b"{}"), memoryview(b"{}"), [MappingProxyType({})]): sender.send(body)',
-    'for events in ("{}", {"impressions": 1}, ["{}"], [None]):',
+    'for events in ("{}", {"impressions": 1}, ["{}"], [None], [{"campaign_id": b"c1"}]):',
     '    try: sender.send(events)',
     '    except TypeError as error: print(error)',
   ].join('\n');
   const { stdout } = await promisify(execFile)('python3', ['-c', program, server.url], { env });
-  expect(stdout.trim().split('\n')).toEqual(
-    ['str', 'str', 'str', 'NoneType'].map(
+  expect(stdout.trim().split('\n')).toEqual([
+    ...['str', 'str', 'str', 'NoneType'].map(
       (type) => `an event is a dict, not ${type}: send a list of events, or bytes`,
     ),
-  );
+    'a value of an event is bytes: decode it',
+  ]);
   expect(lengths).toEqual(['2', '2', '2', '3']);
 });

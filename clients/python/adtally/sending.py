@@ -59,7 +59,7 @@ class Sender:
 
         Equal bytes count once; with `key`, once under each key. With `channel` the records are those of a stream from number
         `offset` on, and what of them came before is left out. Amounts are best given as str or int. Raises AdtallyError
-        when the service refuses, TypeError for an event that is no Mapping.
+        when the service refuses, TypeError for an event that is no Mapping or has a value of bytes.
         """
         body = bytes(events) if isinstance(events, (bytes, bytearray, memoryview)) else b"".join(_line(event) for event in events)
         headers = {"content-type": content_type, "accept": "application/json"}
@@ -96,4 +96,11 @@ def _line(event: Mapping[str, Any]) -> bytes:
     # Each character of a text, or each name of a field, would be a record, and rejected.
     if not isinstance(event, Mapping):
         raise TypeError(f"an event is a dict, not {type(event).__name__}: send a list of events, or bytes")
-    return json.dumps(dict(event), default=str, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(dict(event), default=_text, ensure_ascii=False).encode() + b"\n"
+
+
+def _text(value: Any) -> str:
+    # The id would be "b'c1'", and would count.
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise TypeError(f"a value of an event is {type(value).__name__}: decode it")
+    return str(value)
