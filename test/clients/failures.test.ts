@@ -256,3 +256,16 @@ describe('a service that asks for a long pause is asked again after a minute', (
     expect(await python({ does })).toMatchObject({ error: 'AdtallyError', pauses: [60] });
   });
 });
+
+test('a client that waits for ever is answered', async () => {
+  server.answers((response) => void setTimeout(() => ends(row)(response), 50));
+  const client = new Adtally({
+    url: server.url,
+    token: 'adt_x',
+    timeoutMs: Number.POSITIVE_INFINITY,
+    idleTimeoutMs: 2 ** 31,
+  });
+  const rows: unknown[] = [];
+  for await (const each of client.rows('campaigns', march)) rows.push(each);
+  expect(rows).toHaveLength(1);
+});

@@ -11,6 +11,8 @@ export interface AnswerOptions {
 /** Between two tries: the first pause where the service does not say how long, and the longest, whatever it says. */
 const firstPauseMs = 500;
 const maxPauseMs = 60_000;
+/** A timer that is set for longer, or for ever, fires at once. */
+const maxTimerMs = 2 ** 31 - 1;
 
 /** The bytes of an answer as they come; ends only when all of them have come. @throws as `Adtally.rows` */
 export async function* pieces(
@@ -137,7 +139,7 @@ function lengthOf({ headers }: Response): number | undefined {
 
 async function within<T>(ms: number, giveUp: AbortController, work: () => Promise<T>): Promise<T> {
   const late = new TimeoutError(`the service sent nothing for ${ms} ms`);
-  const timer = setTimeout(() => giveUp.abort(late), ms);
+  const timer = setTimeout(() => giveUp.abort(late), Math.min(ms, maxTimerMs));
   try {
     return await work();
   } catch (error) {
