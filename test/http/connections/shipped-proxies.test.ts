@@ -12,11 +12,12 @@ import { proxyOfCluster, proxyOfDocs, startNginx } from '../../support/shipped-p
 
 const folder = mkdtempSync(join(tmpdir(), 'adtally-shipped-proxies-'));
 
-/** A service that says how large a body is, or breaks off. */
+/** A service that says how large a body is, breaks off, or has as many headers as Node.js takes. */
 const service = createServer(async (request, response) => {
   let bytes = 0;
   for await (const piece of request) bytes += piece.length;
   if (request.url === '/broken') response.write('rows', () => response.destroy());
+  else if (request.url === '/headers') response.setHeader('large', 'x'.repeat(15_000)).end('told');
   else response.end(`${bytes}`);
 });
 afterAll(() => service.close());
@@ -58,6 +59,10 @@ describe.each([
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/ 426$/) });
       expect(stdout).not.toContain('rows');
     }
+  });
+
+  test('lets headers through that are as large as those of many accounts or unconfirmed days', async () => {
+    expect(await curl('/headers')).toEqual({ code: 0, stdout: 'told 200' });
   });
 
   test('lets a file to compare through, as large as the service takes it', async () => {
