@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { unpackZstd } from '../../../ingest/input/zstd.ts';
 import { zstd } from '../../support/zstd.ts';
 import { flipBits, unpack } from '../../support/zstd-bits.ts';
 
@@ -24,4 +26,20 @@ test.each([
   ['a dictionary', '28b52ffd055807', /was packed with a dictionary; unpack it first/],
 ])('%s is refused', async (_, head, reason) => {
   await expect(unpack(Buffer.concat([Buffer.from(head, 'hex'), Buffer.alloc(20)]))).rejects.toThrow(reason);
+});
+
+test('a body in many blocks of a byte each keeps nobody else waiting', async () => {
+  const [frame, block, last] = ['28b52ffd0078', '08000061', '09000061'];
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const turnsAt: number[] = [];
+  const packed = Readable.from([Buffer.from(`${frame}${block.repeat(20)}${last}`, 'hex')]);
+  for await (const bytes of unpackZstd(packed)) if (`${bytes}` === 'a') turnsAt.push(turns);
+  clearImmediate(next);
+  // The first blocks come together.
+  expect(new Set(turnsAt).size).toBeGreaterThan(15);
 });
