@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { maxQuotedBytes, scanRecords } from '../../../ingest/chunks/csv/records.ts';
+import { framedRecords } from '../../../ingest/chunks/framed-records.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 
 const comma = 44;
@@ -84,3 +85,50 @@ test('cells are plain where quotes are around whole cells without delimiters, qu
   ];
   expect(others.map(arePlain)).toEqual(others.map(() => false));
 });
+
+/** Lines and lengths of records, in the order in which a statement gets them. */
+function* framesOf(pieces: Iterable<Buffer>): Generator<string> {
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; ) {
+      const line = piece.readBigUInt64LE(at);
+      at += 8;
+      let length = 0;
+      for (let bits = 0, byte = 128; byte > 127; bits += 7) {
+        byte = piece[at++] ?? 0;
+        length += (byte & 127) << bits;
+      }
+      yield `${line} ${length} ${piece.toString('latin1', at, at + Math.min(length, 9))}`;
+      at += length;
+    }
+  }
+}
+
+test(`a chunk has the same records however much of it is looked at at a time (seed ${seed})`, () => {
+  const next = seededRandom(seed);
+  const cell = () => {
+    const [length, kind] = [Math.floor(next() ** 6 * maxQuotedBytes * 1.1), next()];
+    if (kind < 0.1) return `"${'x'.repeat(length)}`;
+    return kind < 0.5 ? 'x'.repeat(length % 9) : `"${`${'a'.repeat(999)}\n`.repeat(length / 1000)}""\r\n"`;
+  };
+  const line = () => `${cell()},${cell()},${cell()}${next() < 0.9 ? '\n' : '\r\n\n'}`;
+  const body = Buffer.from(`${Array.from({ length: 40 }, line).join('')}a,b`);
+  expect(body.length).toBeGreaterThan(2 * maxQuotedBytes);
+  const expected: string[] = [];
+  const onRecord = (from: number, end: number, before: number) =>
+    void expected.push(`${before} ${end - from} ${body.toString('latin1', from, Math.min(end, from + 9))}`);
+  const { last, lines } = scanRecords(body, 0, body.length, { delimiter: comma, final: true, onRecord });
+  onRecord(last + 1, body.length, lines);
+  expect([...framesOf(framedRecords(body, { firstLine: 0, delimiter: ',' }))]).toEqual(expected);
+});
+
+test.each([undefined, ','])(
+  'no list is made of the records of a chunk, of which there may be millions (delimiter %s)',
+  (delimiter) => {
+    const body = Buffer.alloc(3 << 20, `${'a'.repeat(127)}\n`);
+    const pieces = framedRecords(body, { firstLine: 1, ...(delimiter && { delimiter }) });
+    const first = pieces.next().value ?? Buffer.alloc(0);
+    // What was not looked at yet is gone then.
+    body.fill('\n', 2 << 20);
+    expect([...framesOf([first, ...pieces])]).toHaveLength((2 << 20) / 128);
+  },
+);
