@@ -1,5 +1,6 @@
 import { InputError } from './input-error.ts';
 import { optionHint } from './option-hint.ts';
+import { headBytes } from './pieces.ts';
 import { shownNames } from './similar-names.ts';
 
 /** Names of members, one in the other, that lead to an array of records; none: the text is the array. */
@@ -10,6 +11,8 @@ const [quote, comma, colon, backslash] = [34, 44, 58, 92];
 const [openArray, closeArray, openObject, closeObject] = [91, 93, 123, 125];
 /** Names that a message shows. */
 const mostNames = 20;
+/** More members than anybody asks about, which 64 KiB have. Of a line of 64 MiB all names take 16 s, in which a service does nothing else. */
+const mostMembers = headBytes;
 /** A longer name is none that anybody asks for. */
 const mostNameBytes = 1 << 10;
 
@@ -275,9 +278,11 @@ export function firstObject(text: Buffer, onOneLine = true) {
     if (byte === quote) {
       const start = at;
       for (at++; at < text.length && text[at] !== quote; at++) if (text[at] === backslash) at++;
-      if (depth === 1 && last !== colon) names.push(text.toString('utf8', start + 1, at));
+      if (depth === 1 && last !== colon && names.length < mostMembers)
+        names.push(text.toString('utf8', start + 1, at));
     } else if (byte === openArray || byte === openObject) {
-      if (byte === openArray && depth === 1 && last === colon) arrays.push(names.at(-1) ?? '');
+      if (byte === openArray && depth === 1 && last === colon && names.length < mostMembers)
+        arrays.push(names.at(-1) ?? '');
       depth++;
     } else if ((byte === closeArray || byte === closeObject) && --depth === 0) break;
     last = byte;

@@ -1,6 +1,10 @@
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { recordsOfArray } from '../../../ingest/input/json-records.ts';
+import { defaultMapping } from '../../../ingest/event/mapping.ts';
+import { mappedReading } from '../../../ingest/event/reading.ts';
+import { ndjson } from '../../../ingest/formats/ndjson.ts';
+import { heldInput } from '../../../ingest/input/held-input.ts';
+import { firstObject, recordsOfArray } from '../../../ingest/input/json-records.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 
 async function* inPieces(text: string, pieceBytes: number): AsyncGenerator<Buffer> {
@@ -83,6 +87,27 @@ test('a record nested 100,000 deep is a line', async () => {
   const deep = `${'{"a":['.repeat(100_000)}${']}'.repeat(100_000)}`;
   const cut = inPieces(`[${deep},{"b":1}]`, 64 << 10);
   expect((await buffer(recordsOfArray(cut, []))).toString() === `${deep}\n{"b":1}\n`).toBe(true);
+});
+
+test('of a line of very many members few names are kept', () => {
+  const { names, arrays, depth } = firstObject(Buffer.from(`{${'"a":[],'.repeat(100_000)}`));
+  expect(depth).toBe(1);
+  expect(names.length + arrays.length).toBeLessThan(150_000);
+});
+
+test('a column that is missing is not looked for among the members of a record of megabytes', async () => {
+  const spend = { kind: 'column', text: 'cst', place: '--map spend' } as const;
+  const messageFor = async (text: string) => {
+    const input = heldInput('a.ndjson', ['ndjson'], Buffer.from(`{"cost":1,"reason":"${text}"}\n`));
+    const reading = mappedReading(input.name, { ...defaultMapping, sources: new Map([['spend', spend]]) });
+    const opened = await ndjson.open(input, { reading, onBytes: () => {} });
+    return opened
+      .chunks(async () => [])
+      .next()
+      .catch(({ message }: Error) => message);
+  };
+  expect(await messageFor('')).toMatch(/^--map spend: no record of a.ndjson has cst; did you mean cost\?/);
+  expect(await messageFor('x'.repeat(70_000))).toMatch(/has cst\. If a file may be without it/);
 });
 
 describe('what is not whole is refused', () => {
