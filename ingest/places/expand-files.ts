@@ -12,6 +12,8 @@ import type { ObjectStores } from '../objects/object-stores.ts';
 export interface ExpandOptions {
   /** Arguments that stand for nothing are no error, nor are links to nothing. */
   readonly mayBeEmpty?: boolean;
+  /** Nor are names of which nothing is there: not every day that a date stands for has its file. */
+  readonly mayBeMissing?: boolean;
   /** Called for each argument that fails; the others are expanded. Absent: the first such failure is thrown. */
   readonly onFailed?: ((error: Error) => void) | undefined;
   readonly signal?: AbortSignal;
@@ -45,8 +47,8 @@ export async function expandFiles(
 
 async function expand(arg: string, options: ExpandOptions): Promise<Input[]> {
   if (arg === '-') return [standardInput];
-  const found = await stat(arg).catch((cause: unknown) => {
-    if (isDynamicPattern(arg)) return undefined;
+  const found = await stat(arg).catch((cause: NodeJS.ErrnoException) => {
+    if (isDynamicPattern(arg) || (options.mayBeMissing && isOfNothing(cause))) return undefined;
     throw fileError(arg, cause);
   });
   if (found?.isFile() || found?.isFIFO()) return [new LocalFile(arg)];

@@ -42,8 +42,10 @@ export async function ingestEvents(
   const stores = objectStores(flags.endpoint);
   const find = async (onFailed?: (error: Error) => void) => {
     const { since, follow } = flags;
-    const mayBeEmpty = since !== undefined || follow !== undefined;
-    const files = await expandFiles(datedPlaces(args, since), stores, { mayBeEmpty, signal, onFailed });
+    const mayBeMissing = since !== undefined;
+    const mayBeEmpty = mayBeMissing || follow !== undefined;
+    const how = { mayBeEmpty, mayBeMissing, signal, onFailed };
+    const files = await expandFiles(datedPlaces(args, since), stores, how);
     if (flags.moveTo !== undefined) await requireMoveTarget(flags.moveTo, args, files);
     return files;
   };

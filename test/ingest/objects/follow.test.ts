@@ -415,3 +415,12 @@ test('dates of a pattern are those since a time, and a day ahead', () => {
   expect(dated('{yyyy}-{MM}/{yyyy}{MM}{dd}{HH}', 3_600_000, now)).toHaveLength(26);
   expect(() => dated('{yyyy}/{dd}', 3_600_000, now)).toThrow('{yyyy}/{dd}: has {dd} and no {MM}');
 });
+
+test('a day that has no file or folder yet fails nothing', async () => {
+  const { path, write } = await folderOf('days');
+  const places = ['{yyyy}-{MM}-{dd}.ndjson', '{yyyy}/{MM}/{dd}/'].map((name) => join(path, name));
+  await write(`${new Date().toISOString().slice(0, 10)}.ndjson`, lines(0, 3));
+  const { code, stderr } = await loader.run(['ingest', 'events', ...places, '--since', '1d']);
+  expect(code, stderr).toBe(0);
+  expect(await loader.counted()).toBe(3);
+});
