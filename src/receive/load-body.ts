@@ -83,7 +83,14 @@ export class BodyLoader {
       this.#options.onLoaded(result);
       return this.#answer(result, named);
     };
-    return this.watch(isSmall ? this.#small(() => this.#group(work)) : this.#large(() => work(() => {}, 1)));
+    const small = (leaveSlot: () => void) =>
+      this.#group((leaveGroup, members) =>
+        work(() => {
+          leaveGroup();
+          leaveSlot();
+        }, members),
+      );
+    return this.watch(isSmall ? this.#small(small) : this.#large((leave) => work(leave, 1)));
   }
 
   /** @returns what the ledger says, when every report shows it */

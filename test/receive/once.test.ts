@@ -2,8 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
+import { defaultMapping } from '../../ingest/event/mapping.ts';
+import { plainReading } from '../../ingest/event/reading.ts';
+import { ndjson } from '../../ingest/formats/ndjson.ts';
+import { heldInput } from '../../ingest/input/held-input.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
+import { Load } from '../../ingest/ledger/load.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
+import { BodyLoader } from '../../src/receive/load-body.ts';
 import { event, withFile } from '../support/events.ts';
 import { parquetFile } from '../support/parquet.ts';
 import { bodyOf, useReceiver } from '../support/receiver.ts';
@@ -244,4 +250,24 @@ test('Parquet is read, in several chunks, and its damage is told', async () => {
     code: 'events_unreadable',
     detail: expect.stringContaining('its footer has over 4 MiB'),
   });
+});
+
+test('bodies that wait for a load of what begins alike keep no others waiting', async () => {
+  const stop = new AbortController();
+  const options = { store: db.store, answerTrustMs: 0, signal: stop.signal };
+  const loader = new BodyLoader({ ...options, onLoaded: () => {}, onWarning: () => {} });
+  const bodyWith = (count: number) => {
+    const bytes = Buffer.from(bodyOf(own(count).events));
+    const named = { sender: 'web', key: undefined, piece: undefined };
+    return { bytes, format: 'ndjson', mapping: defaultMapping, ...named } as const;
+  };
+  const alike = bodyWith(2);
+  const input = heldInput('a.ndjson', ['ndjson'], alike.bytes);
+  const { begins } = await ndjson.open(input, { reading: plainReading(input.name), onBytes: () => {} });
+  const before = await Load.begin(db.store, { kind: 'events', file: input.name, lock: begins }, new Date());
+  const waiting = Promise.allSettled(Array.from({ length: 300 }, () => loader.load(alike)));
+  expect(await loader.load(bodyWith(3))).toMatchObject({ accepted: 3 });
+  stop.abort();
+  await waiting;
+  await before.finish();
 });
