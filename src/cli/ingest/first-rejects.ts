@@ -1,12 +1,10 @@
 import { eventFields } from '../../../catalog/events.ts';
+import { shownRejects } from '../../../ingest/delivery/chunk-outcome.ts';
 import { unknownField } from '../../../ingest/event/judge.ts';
 import { placeOf } from '../../../ingest/event/record-place.ts';
 import type { Input } from '../../../ingest/input/input.ts';
 import type { RejectedRow } from '../../../ingest/rejects/rejected-rows.ts';
 import { line } from '../command/command.ts';
-
-/** How many rejected rows are printed; all of them are kept. */
-export const shownRejects = 10;
 
 /** The first rejected rows of some files in the order of the files, whichever chunk ends first. */
 export class FirstRejects {

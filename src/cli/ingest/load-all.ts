@@ -1,5 +1,6 @@
 import type { Store } from '../../../clickhouse/client.ts';
 import { retrying, titleOfPage } from '../../../clickhouse/retry.ts';
+import { shownRejects } from '../../../ingest/delivery/chunk-outcome.ts';
 import type { ValidMapping } from '../../../ingest/event/mapping.ts';
 import { mappedReading } from '../../../ingest/event/reading.ts';
 import type { FormatName } from '../../../ingest/formats/formats.ts';
@@ -16,7 +17,7 @@ import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
 import type { ReplaceOptions } from '../../../ingest/replace/replace-events.ts';
 import { openTraces } from '../../observe/traces.ts';
 import { config, counted, formatNumber, say, untilReportsShowIt } from '../command/command.ts';
-import { FirstRejects, shownRejects } from './first-rejects.ts';
+import { FirstRejects } from './first-rejects.ts';
 import { moveInto } from './move-loaded.ts';
 import { eventProgress } from './progress.ts';
 import { type ReplaceFlags, replace } from './replacement.ts';
