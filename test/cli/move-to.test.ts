@@ -13,16 +13,12 @@ import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-let account = '';
-let home = '';
-const { file, run, counted } = useLoader(db, (own) => {
-  ({ account, home } = own);
-});
+const { own, file, run, counted } = useLoader(db);
 const some = (...names: string[]) =>
-  ndjson(names.map((name) => event({ advertiser_id: account, campaign_id: name })));
+  ndjson(names.map((name) => event({ advertiser_id: own.account, campaign_id: name })));
 
 async function folders(): Promise<{ inbox: string; done: string }> {
-  const [inbox, done] = [join(home, 'inbox'), join(home, 'done')];
+  const [inbox, done] = [join(own.home, 'inbox'), join(own.home, 'done')];
   await file('x', '');
   await mkdir(inbox);
   await mkdir(done);
@@ -80,7 +76,7 @@ class ChangingFile extends LocalFile {
 test('a file that takes the place of another one while that is loaded stays, and is loaded next time', async () => {
   const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { inbox, done } = await folders();
-  const [path, next] = [join(inbox, 'a.ndjson'), join(home, 'next')];
+  const [path, next] = [join(inbox, 'a.ndjson'), join(own.home, 'next')];
   await writeFile(path, some('a', 'b'));
   await writeFile(next, some('c'));
   const flags = { moveTo: done, quiet: true };
@@ -143,7 +139,7 @@ test('a folder that would be read again, is not there, or cannot take what is lo
   expect(await refused(inbox, '--move-to', inbox)).toMatch(/read again/);
   expect(await refused(join(inbox, '**/*.ndjson'), '--move-to', join(inbox, 'done'))).toMatch(/read again/);
   expect(await refused(join(inbox, '*.ndjson'), '--move-to', inbox)).toMatch(/read again/);
-  expect(await refused(inbox, '--move-to', join(home, 'nowhere'))).toMatch(/no such folder/);
+  expect(await refused(inbox, '--move-to', join(own.home, 'nowhere'))).toMatch(/no such folder/);
   expect(await refused('-', '--move-to', done)).toMatch(/standard input/);
   expect(await refused(inbox, '--dry-run', '--move-to', done)).toMatch(/--dry-run/);
   expect(await counted()).toBe(0);

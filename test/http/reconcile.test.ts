@@ -16,7 +16,7 @@ import { reportsRunning } from './report-statements.ts';
 
 const db = useStore();
 const service = useService(db);
-const { file, run } = useLoader(db, () => {});
+const { file, run } = useLoader(db);
 
 const head =
   'Campaign report\n"March 1, 2026"\nCampaign,Campaign ID,Day,Device,Impr.,Clicks,Cost,Conversions';

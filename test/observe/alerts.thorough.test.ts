@@ -19,7 +19,7 @@ const db = useStore();
 const service = useService(db, { ALERT_LOW_DAY_AFTER_HOURS: '0' }, undefined, {
   figureTimes: { everyMs: 2_000, partOfTime: 1 },
 });
-const loader = useLoader(db, () => undefined);
+const loader = useLoader(db);
 const folder = mkdtempSync(join(tmpdir(), 'adtally-alerts-'));
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

@@ -5,7 +5,7 @@ import { useLoader } from '../support/loader.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-const { file, run } = useLoader(db, () => {});
+const { file, run } = useLoader(db);
 const mapping = 'examples/google-ads.json';
 
 beforeAll(async () => {

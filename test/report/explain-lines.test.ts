@@ -12,17 +12,14 @@ import { withReader } from '../../src/close/with-reader.ts';
 import { explainedRow } from '../../src/report/explain/explain-request.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, ndjson } from '../support/events.ts';
-import { type Own, useLoader } from '../support/loader.ts';
+import { useLoader } from '../support/loader.ts';
 import { parquetFile } from '../support/parquet.ts';
 import { environmentOf } from '../support/process.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
-let own: Own;
-const { file, run, ingest } = useLoader(db, (of) => {
-  own = of;
-});
+const { own, file, run, ingest } = useLoader(db);
 
 const runBy = useCommandRunners();
 /** Statements that read in two threads are slow, as those of an explanation in a large store. */

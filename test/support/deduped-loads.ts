@@ -15,18 +15,11 @@ interface Loaded {
 }
 
 export function useDedupedLoads(db: TestStore) {
-  let account: string;
-  const {
-    file,
-    start: begin,
-    run,
-  } = useLoader(db, (own) => {
-    ({ account } = own);
-  });
+  const { own, file, start: begin, run } = useLoader(db);
   /** Events with the ids `from` up to `to`; `fields` tell otherwise equal lines apart, as a second export would. */
   function lines(from: number, to: number, fields: Partial<EventLine> = {}): EventLine[] {
     return Array.from({ length: to - from }, (_, n) =>
-      event({ event_id: `${account}-${from + n}`, advertiser_id: account, ...fields }),
+      event({ event_id: `${own.account}-${from + n}`, advertiser_id: own.account, ...fields }),
     );
   }
 
@@ -44,7 +37,7 @@ export function useDedupedLoads(db: TestStore) {
       db.store,
       `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids
      FROM events WHERE advertiser_id = {account:String}`,
-      { account },
+      { account: own.account },
     );
     return row;
   }

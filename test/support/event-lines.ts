@@ -19,14 +19,11 @@ export type Line = Partial<Record<(typeof columns)[number], string>>;
 
 /** Loads lines of an account of each test's own, in every format, and tells which of them were rejected. */
 export function useLines(db: TestStore) {
-  let account = '';
-  const loader = useLoader(db, (own) => {
-    ({ account } = own);
-  });
+  const { own, ...loader } = useLoader(db);
 
   const line = (wrong: Line = {}): Line => {
     const { event_id, event_time, event_type, campaign_id = '' } = event();
-    const good = { event_id, event_time, event_type, advertiser_id: account, campaign_id, device: 'tv' };
+    const good = { event_id, event_time, event_type, advertiser_id: own.account, campaign_id, device: 'tv' };
     return { ...good, quantity: '1', spend: '0.5', ...wrong };
   };
 
@@ -60,7 +57,7 @@ export function useLines(db: TestStore) {
   return {
     ...loader,
     get account() {
-      return account;
+      return own.account;
     },
     line,
     writers,

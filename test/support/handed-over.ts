@@ -33,18 +33,14 @@ async function countedInReports(db: TestStore, account: string): Promise<number>
 
 /** Events handed to `adtally ingest` in some way, of an account of each test's own. */
 export function useHandedOver(db: TestStore) {
-  let account = '';
-  let home = '';
-  const { file, run } = useLoader(db, (own) => {
-    ({ account, home } = own);
-  });
+  const { own, file, run } = useLoader(db);
   const ingest = (args: readonly string[], input?: Input) => run(['ingest', ...args], input);
   return {
     get account() {
-      return account;
+      return own.account;
     },
     get home() {
-      return home;
+      return own.home;
     },
     file,
     ingest,
@@ -57,9 +53,9 @@ export function useHandedOver(db: TestStore) {
       expect(code, stderr).toBe(0);
       return JSON.parse(stdout);
     },
-    counted: () => countedInReports(db, account),
+    counted: () => countedInReports(db, own.account),
     /** So many events of the account of the test. */
     events: (count: number, fields: Partial<EventLine> = {}) =>
-      Array.from({ length: count }, () => event({ advertiser_id: account, ...fields })),
+      Array.from({ length: count }, () => event({ advertiser_id: own.account, ...fields })),
   };
 }

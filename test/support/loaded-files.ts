@@ -13,10 +13,8 @@ const columns =
 
 /** Files of one test, and what the store has of them. */
 export function useLoadedFiles(db: TestStore) {
-  let own = { account: '', home: '' };
-  const loader = useLoader(db, (given) => {
-    own = given;
-  });
+  const loader = useLoader(db);
+  const { own } = loader;
   const path = (name: string) => join(own.home, name);
   return {
     get account() {

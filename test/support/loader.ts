@@ -15,6 +15,8 @@ export interface Own {
 }
 
 export interface TestLoader {
+  /** Of the test that runs. */
+  readonly own: Own;
   /** Holds the folders of all tests of the file; removed at the end. */
   readonly folder: string;
   /** Writes a file of this test and returns its path. */
@@ -45,19 +47,17 @@ export async function done(command: Command): Promise<Loaded> {
   return JSON.parse(stdout);
 }
 
-/** The loader as its users start it, on the store of a test file; `onTest` is told what each test has for itself. */
-export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader {
+/** The loader as its users start it, on the store of a test file. */
+export function useLoader(db: TestStore): TestLoader {
   const commands = useCommands();
   const runCommand = useCommandRunners();
   const folder = mkdtempSync(join(tmpdir(), 'adtally-loader-'));
-  let home = folder;
-  let account = '';
+  const own = { account: '', home: folder };
   let made = 0;
   beforeEach(async () => {
-    account = `account-${++made}`;
-    home = join(folder, account);
-    await mkdir(home);
-    onTest({ account, home });
+    own.account = `account-${++made}`;
+    own.home = join(folder, own.account);
+    await mkdir(own.home);
   });
 
   const env = () => environmentOf(db.address);
@@ -65,10 +65,11 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
   const run: TestLoader['run'] = (args, input) =>
     input === undefined ? runCommand(args, env()) : start(args, input).ended;
   return {
+    own,
     folder,
     file: async (name, content) => {
-      await writeFile(join(home, name), content);
-      return join(home, name);
+      await writeFile(join(own.home, name), content);
+      return join(own.home, name);
     },
     env,
     start,
@@ -76,7 +77,7 @@ export function useLoader(db: TestStore, onTest: (own: Own) => void): TestLoader
     ingest: (...args) => run(['ingest', 'events', '--json', ...args]),
     counted: async () => {
       const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
-      const [row] = await select<{ events: number }>(db.store, query, { account });
+      const [row] = await select<{ events: number }>(db.store, query, { account: own.account });
       return row?.events ?? -1;
     },
     killAll: commands.killAll,

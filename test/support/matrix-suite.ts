@@ -42,15 +42,12 @@ export const wholeMatrix: readonly MatrixCase[] = [
 
 /** The same events in each of these forms come to what a recount of them says: clean, with bad rows, and replayed. */
 export function loadsAlike(db: TestStore, cases: readonly MatrixCase[], count: number): void {
-  let home = '';
-  const { run } = useLoader(db, (own) => {
-    home = own.home;
-  });
+  const { own, run } = useLoader(db);
 
   /** Loads records; returns the load and how many rows were rejected. */
   async function loaded([format, kind, source]: MatrixCase, name: string, events: readonly WrittenEvent[]) {
     const endings: Readonly<Record<string, string>> = { gz: '.gz', zst: '.zst', br: '.br' };
-    const file = join(home, `${name}.${format}${endings[kind] ?? ''}`);
+    const file = join(own.home, `${name}.${format}${endings[kind] ?? ''}`);
     if (format !== 'parquet') {
       await writeFile(file, await packed(db.address, kind, textFile(format, events, seed)));
     } else if (kind === 'ClickHouse') await writeFile(file, await parquetByClickHouse(db.store, events));
@@ -91,7 +88,13 @@ export function loadsAlike(db: TestStore, cases: readonly MatrixCase[], count: n
     const good = mixed.filter((event) => !event.wrong).map((event) => event.counted);
     expect(await differences(db.store, `mixed ${tag}`, good)).toEqual([]);
 
-    const corrected = await correctedExport(db.store, withBad.load, wrong, home, seed % 2 ? 'csv' : 'ndjson');
+    const corrected = await correctedExport(
+      db.store,
+      withBad.load,
+      wrong,
+      own.home,
+      seed % 2 ? 'csv' : 'ndjson',
+    );
     const replayed = await replay(db.store, withBad.load, new LocalFile(corrected), () => new Date());
     expect(replayed).toMatchObject({ replayed: wrong.length, faulty: [], skipped: 0 });
     const all = mixed.map((event) => event.counted);

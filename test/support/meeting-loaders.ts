@@ -9,22 +9,13 @@ import type { Command } from './process.ts';
 import type { TestStore } from './store.ts';
 
 export function useMeetingLoaders(db: TestStore) {
-  let account: string;
-  let home: string;
-  const {
-    file,
-    start: begin,
-    counted: countedEvents,
-    killAll,
-  } = useLoader(db, (own) => {
-    ({ account, home } = own);
-  });
+  const { own, file, start: begin, counted: countedEvents, killAll } = useLoader(db);
   afterEach(killAll);
 
   function events(count: number): EventLine[] {
     return Array.from({ length: count }, (_, n) =>
       event({
-        advertiser_id: account,
+        advertiser_id: own.account,
         spend: `0.${n % 10}`,
         event_time: `2026-0${1 + (n % 3)}-1${n % 9}T12:00:00Z`,
       }),
@@ -45,7 +36,7 @@ export function useMeetingLoaders(db: TestStore) {
       db.store,
       `SELECT toUInt32(uniqExact(chunk)) AS claimed, toUInt32(uniqExactIf(chunk, toUInt64(loaded_at) > 0)) AS loaded
      FROM load_chunks WHERE load_id = (SELECT max(load_id) FROM loads WHERE startsWith(file, {home:String}))`,
-      { home },
+      { home: own.home },
     );
     return row ?? { claimed: 0, loaded: 0 };
   }

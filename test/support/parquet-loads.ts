@@ -16,22 +16,25 @@ interface Sums {
 
 /** A Parquet file of its own for each test. */
 export function useParquetLoads(db: TestStore) {
-  let account = '';
-  let path = '';
-  const loader = useLoader(db, (own) => {
-    account = own.account;
-    path = join(own.home, 'e.parquet');
-  });
+  const loader = useLoader(db);
+  const { own } = loader;
+  const path = () => join(own.home, 'e.parquet');
 
   async function written(rows: number, shape?: Shape): Promise<Buffer> {
-    const bytes = await parquetFile(db.store, account, rows, shape);
-    writeFileSync(path, bytes);
+    const bytes = await parquetFile(db.store, own.account, rows, shape);
+    writeFileSync(path(), bytes);
     return bytes;
   }
 
   function load(options: Partial<EventLoadOptions> = {}) {
     const now = () => new Date('2026-03-02T00:00:00Z');
-    return loadEvents({ store: db.store, input: new LocalFile(path), chunkBytes: 1 << 20, now, ...options });
+    return loadEvents({
+      store: db.store,
+      input: new LocalFile(path()),
+      chunkBytes: 1 << 20,
+      now,
+      ...options,
+    });
   }
 
   /** What the store has of the current account, in the raw table and in its reports alike. */
@@ -40,13 +43,13 @@ export function useParquetLoads(db: TestStore) {
       db.store,
       `SELECT toUInt32(count()) AS events, toUInt32(sum(impressions + referrals + conversions + ad_requests)) AS quantity, toString(sum(spend)) AS spend
      FROM events WHERE advertiser_id = {account:String}`,
-      { account },
+      { account: own.account },
     );
     const [reported] = await select<{ quantity: number; spend: string }>(
       db.store,
       `SELECT toUInt32(sum(impressions)) AS quantity, toString(sum(spent)) AS spend FROM campaigns_device_date
      WHERE account_id = {account:String}`,
-      { account },
+      { account: own.account },
     );
     expect(reported).toEqual({ quantity: row?.quantity, spend: row?.spend });
     return row;
@@ -54,10 +57,10 @@ export function useParquetLoads(db: TestStore) {
 
   return {
     get account() {
-      return account;
+      return own.account;
     },
     get path() {
-      return path;
+      return path();
     },
     ...{ loader, written, load, stored },
   };

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { expect } from 'vitest';
+import { beforeEach, expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -24,7 +24,8 @@ export const now = (): Date => new Date();
 
 export function useRejectedLoads(db: TestStore) {
   let account = '';
-  const { file, start, run } = useLoader(db, (own) => {
+  const { own, file, start, run } = useLoader(db);
+  beforeEach(() => {
     ({ account } = own);
   });
   /** Loads lines, every fifth without a quantity that counts; returns the file and the id of the load. */

@@ -10,16 +10,13 @@ import type { TestStore } from './store.ts';
 export type Unloads = ReturnType<typeof useUnloads>;
 
 export function useUnloads(db: TestStore) {
-  let account = '';
-  const { file, run } = useLoader(db, (own) => {
-    ({ account } = own);
-  });
+  const { own, file, run } = useLoader(db);
 
   /** Events of the current account, on the same days of one month in each test. */
   const events = (count: number, fields: Partial<EventLine> = {}): EventLine[] =>
     Array.from({ length: count }, (_, n) =>
       event({
-        advertiser_id: account,
+        advertiser_id: own.account,
         event_time: `2026-03-0${1 + (n % 5)}T12:00:00Z`,
         spend: '0.1',
         ...fields,
@@ -33,7 +30,7 @@ export function useUnloads(db: TestStore) {
       `SELECT toUInt32(count()) AS events,
          (SELECT toString(sum(c.spent)) FROM campaigns_date AS c WHERE account_id = {account:String}) AS spent
        FROM events WHERE advertiser_id = {account:String}`,
-      { account },
+      { account: own.account },
     );
     return [row?.events ?? -1, row?.spent ?? ''];
   }
@@ -51,7 +48,7 @@ export function useUnloads(db: TestStore) {
 
   return {
     get account() {
-      return account;
+      return own.account;
     },
     ...{ file, run, events, last, corrected, counted },
     /** Replays them; returns the replay. */

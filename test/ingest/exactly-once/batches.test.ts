@@ -17,10 +17,7 @@ import { onEveryShard, useStore } from '../../support/store.ts';
 
 // Small files that are loaded together are stored in one statement; here it fails, and the files come back one by one.
 const db = useStore();
-let account: string;
-const { counted, file } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, counted, file } = useLoader(db);
 
 const load = async (store: Store, ...paths: string[]) => loadWith({ store }, paths);
 
@@ -41,11 +38,11 @@ const filesOf = (count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, n) => {
       const lines = Array.from({ length: 20 }, (_, line) =>
-        event({ advertiser_id: account, campaign_id: `${n}`, spend: `${n}.${line}` }),
+        event({ advertiser_id: own.account, campaign_id: `${n}`, spend: `${n}.${line}` }),
       );
       return file(
         `${n}.ndjson`,
-        ndjson([...lines, event({ advertiser_id: account, device: 'd'.repeat(99) })]),
+        ndjson([...lines, event({ advertiser_id: own.account, device: 'd'.repeat(99) })]),
       );
     }),
   );
@@ -83,7 +80,7 @@ const whole = async (events: number) => {
   expect(await counted()).toBe(events);
   expect(await verifyRollups(db.store, catalog)).toEqual({ differences: [], more: false });
   const rejected = `SELECT toUInt32(count()) AS rows FROM rejected_rows FINAL WHERE fields['advertiser_id'] = {account:String}`;
-  expect(await select(db.store, rejected, { account })).toEqual([{ rows: events / 20 }]);
+  expect(await select(db.store, rejected, { account: own.account })).toEqual([{ rows: events / 20 }]);
 };
 
 /** Within a second of its definition nothing that a table remembers is relied on. */
@@ -105,7 +102,7 @@ test('small files are stored in a few statements, and nothing is held back after
   const { store, statements } = counting();
   expect(await load(store, ...paths)).toEqual(paths.map(() => fresh));
   expect(statements.filter((query) => /^INSERT INTO incoming /.test(query)).length).toBeLessThan(3);
-  expect(await select(db.store, batchesOf, { account })).toEqual([{ batches: 0, chunks: 0 }]);
+  expect(await select(db.store, batchesOf, { account: own.account })).toEqual([{ batches: 0, chunks: 0 }]);
   expect(await load(db.store, ...paths)).toEqual(paths.map(() => known));
   await whole(600);
 });
@@ -181,7 +178,7 @@ test.each([
         code: '469',
         type: 'VIOLATED_CONSTRAINT',
       });
-    await onEveryShard(db, `DELETE FROM events WHERE advertiser_id = '${account}' AND spend = 0.5`);
+    await onEveryShard(db, `DELETE FROM events WHERE advertiser_id = '${own.account}' AND spend = 0.5`);
     return answer;
   };
   await expect(load(store, path)).rejects.toThrow(message);
@@ -267,10 +264,10 @@ test('what many small files cost beside their events is a statement for three of
   await load(store, ...(await filesOf(100)));
   expect(withoutHeartbeats(statements)).toBeLessThan(31);
   const { store: another, statements: ofOne } = counting();
-  await load(another, await file('one.ndjson', ndjson([event({ advertiser_id: account })])));
+  await load(another, await file('one.ndjson', ndjson([event({ advertiser_id: own.account })])));
   expect(withoutHeartbeats(ofOne)).toBeLessThan(14);
   const { store: third, statements: ofCounted } = counting();
-  const other = await file('counted.ndjson', ndjson([event({ advertiser_id: account })]));
+  const other = await file('counted.ndjson', ndjson([event({ advertiser_id: own.account })]));
   await loadWith({ store: third, rejectLimit: new RejectLimit({ rows: 0 }) }, [other]);
   expect(withoutHeartbeats(ofCounted)).toBeLessThan(18);
 });
@@ -284,7 +281,7 @@ test.each([
   const [first = '', second = '', third = ''] = await filesOf(3);
   await tableIsOld();
   await expect(load(breaking(when), first, second, third)).rejects.toThrow('broken by the test');
-  const [held] = await select<{ chunks: number }>(db.store, batchesOf, { account });
+  const [held] = await select<{ chunks: number }>(db.store, batchesOf, { account: own.account });
   expect(held?.chunks).toBeGreaterThan(0);
   if (!heldBack) await onEveryShard(db, 'TRUNCATE TABLE incoming_staging');
 

@@ -15,10 +15,7 @@ import { useStore } from '../../support/store.ts';
 // Files of one command share places: two of them store chunks at a time, and small chunks are stored by one statement.
 // Here some of their loads were silent and go behind a rebuild, which waits for a load that needs the place.
 const db = useStore();
-let account: string;
-const { counted, file } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, counted, file } = useLoader(db);
 afterEach(() => void vi.restoreAllMocks());
 
 /** The load of each file. */
@@ -73,13 +70,13 @@ test.each([
   {
     what: 'chunks that are stored by one statement',
     name: 'ndjson',
-    content: async (n: number) => ndjson([event({ advertiser_id: account, campaign_id: `${n}` })]),
+    content: async (n: number) => ndjson([event({ advertiser_id: own.account, campaign_id: `${n}` })]),
     held: /^INSERT INTO incoming_staging/,
   },
   {
     what: 'chunks that are stored one by one',
     name: 'parquet',
-    content: (n: number) => parquetFile(db.store, account, 1, { quantity: `${n + 1}` }),
+    content: (n: number) => parquetFile(db.store, own.account, 1, { quantity: `${n + 1}` }),
     held: /FROM load_chunks AS c WHERE head IN .*GROUP BY head, chunk, load_id/s,
   },
 ])(

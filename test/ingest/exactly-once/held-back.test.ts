@@ -7,21 +7,18 @@ import { reachedBy, useStatementsBetween } from '../../support/statements-betwee
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account: string;
 let hold: Parameters<typeof useStatementsBetween>[1] = () => {};
 const between = useStatementsBetween(
   () => db.address.url,
   (passing) => hold(passing),
 );
-const { counted, file, start } = useLoader(reachedBy(between, db), (own) => {
-  ({ account } = own);
-});
+const { own, counted, file, start } = useLoader(reachedBy(between, db));
 
 test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds back', async (option) => {
-  const good = Array.from({ length: 9 }, () => event({ advertiser_id: account }));
+  const good = Array.from({ length: 9 }, () => event({ advertiser_id: own.account }));
   const path = await file(
     'e.ndjson',
-    ndjson([...good, event({ advertiser_id: account, device: 'd'.repeat(99) })]),
+    ndjson([...good, event({ advertiser_id: own.account, device: 'd'.repeat(99) })]),
   );
   let asked = 0;
   hold = async ({ query }) => {
@@ -45,11 +42,11 @@ test.each([
   ['--dedupe', ''],
   ['--dry-run', ''],
 ])('%s counts once what an attempt held back whose answer was lost', async (option, value) => {
-  const good = Array.from({ length: 9 }, () => event({ advertiser_id: account }));
+  const good = Array.from({ length: 9 }, () => event({ advertiser_id: own.account }));
   const others = [{ device: 'd'.repeat(99) }, { device: 'tv' }];
   const path = await file(
     'e.ndjson',
-    ndjson([...good, ...others.map((other) => event({ advertiser_id: account, ...other }))]),
+    ndjson([...good, ...others.map((other) => event({ advertiser_id: own.account, ...other }))]),
   );
   let asked = 0;
   hold = async ({ query }) => {
@@ -77,7 +74,7 @@ test.each([
 });
 
 test('dry runs of the same file at the same time tell what each has judged', async () => {
-  const path = await file('e.ndjson', ndjson([event({ advertiser_id: account })]));
+  const path = await file('e.ndjson', ndjson([event({ advertiser_id: own.account })]));
   const dryRun = () => start(['ingest', 'events', '--json', '--dry-run', path]).ended;
   const others: ReturnType<typeof dryRun>[] = [];
   let asked = 0;
@@ -93,7 +90,7 @@ test('dry runs of the same file at the same time tell what each has judged', asy
 test('a load balancer that bounds addresses lets pass what is said of many chunks at once', async () => {
   hold = () => {};
   const files = Array.from({ length: 256 }, (_, n) =>
-    file(`${n}.ndjson`, ndjson([event({ advertiser_id: account, campaign_id: `${n}` })])),
+    file(`${n}.ndjson`, ndjson([event({ advertiser_id: own.account, campaign_id: `${n}` })])),
   );
   const { code, stderr } = await start(['ingest', 'events', ...(await Promise.all(files))]).ended;
   expect(code, stderr).toBe(0);
@@ -103,13 +100,15 @@ test('a load balancer that bounds addresses lets pass what is said of many chunk
 test('what is held back of 10,000 chunks behind such a load balancer is let go of', async () => {
   hold = () => {};
   const many = `INSERT INTO incoming_staging (chunk, batch) SELECT 'c', concat(hex(SHA256(toString(number))), ' ', {account:String}) FROM numbers(3)`;
-  await db.store.command({ query: many, query_params: { account } });
+  await db.store.command({ query: many, query_params: { account: own.account } });
   const held = `SELECT batch FROM incoming_staging WHERE endsWith(batch, {account:String})`;
-  const batches = (await select<{ batch: string }>(db.store, held, { account })).map(({ batch }) => batch);
+  const batches = (await select<{ batch: string }>(db.store, held, { account: own.account })).map(
+    ({ batch }) => batch,
+  );
   expect(batches).toHaveLength(3);
-  const others = Array.from({ length: 10_000 }, (_, n) => `${n} ${'0'.repeat(60)} ${account}`);
+  const others = Array.from({ length: 10_000 }, (_, n) => `${n} ${'0'.repeat(60)} ${own.account}`);
   await closing(connect({ ...db.address, url: between.url }), (store) =>
     dropStaged(store, [...batches.slice(0, 1), ...others, ...batches.slice(1)]),
   );
-  expect(await select(db.store, held, { account })).toEqual([]);
+  expect(await select(db.store, held, { account: own.account })).toEqual([]);
 });

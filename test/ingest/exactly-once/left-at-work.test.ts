@@ -13,17 +13,15 @@ import { onEveryShard, useStore } from '../../support/store.ts';
 
 // A loader that is killed leaves a server at work on what it has sent.
 const db = useStore();
-let account: string;
-const { file, start, ingest, killAll } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, file, start, ingest, killAll } = useLoader(db);
 const releases: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const release of releases.splice(0)) await release();
   await killAll();
 });
 
-const lines = () => ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: account, spend: '1' })));
+const lines = () =>
+  ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: own.account, spend: '1' })));
 
 /** Keeps a server at work for a load, until the end of the test or until it is released. */
 async function atWork(id: string): Promise<() => Promise<unknown>> {
@@ -83,7 +81,7 @@ test('is not covered by a confirmation', async () => {
 });
 
 test('a load of another store is not waited for', async () => {
-  await atWork(`of-elsewhere-${account}`);
+  await atWork(`of-elsewhere-${own.account}`);
   const { code, stderr } = await start(['rebuild']).ended;
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('of-elsewhere')]);
 });
@@ -95,7 +93,10 @@ test.each([
   ['with --max-rejects', () => ['--max-rejects', '5']],
 ])('every statement that stores events says which load they are of: %s', async (_, more) => {
   const path = await file('e.ndjson', lines());
-  const other = await file('other.ndjson', ndjson([event({ advertiser_id: account, campaign_id: 'other' })]));
+  const other = await file(
+    'other.ndjson',
+    ndjson([event({ advertiser_id: own.account, campaign_id: 'other' })]),
+  );
   const { code, stderr } = await ingest(path, ...more(other));
   expect(code, stderr).toBe(0);
   const { id: chunk } = await onlyChunk(path);

@@ -14,16 +14,7 @@ import type { Command } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account: string;
-let home: string;
-const {
-  counted,
-  file,
-  start: begin,
-  killAll,
-} = useLoader(db, (own) => {
-  ({ account, home } = own);
-});
+const { own, counted, file, start: begin, killAll } = useLoader(db);
 afterEach(killAll);
 
 const start = (...args: string[]): Command => begin(args);
@@ -31,11 +22,11 @@ const until = (check: () => Promise<void> | void) => vi.waitFor(check, { timeout
 
 /** Lines of events of this test. */
 const events = (count: number): string =>
-  ndjson(Array.from({ length: count }, () => event({ advertiser_id: account })));
+  ndjson(Array.from({ length: count }, () => event({ advertiser_id: own.account })));
 
 /** A loader of a pipe into which its lines are still to be written: it runs as long as the test wants. */
 async function loadOfPipe(): Promise<{ loader: Command; finish(lines: string): Promise<void> }> {
-  const pipe = join(home, 'pipe.ndjson');
+  const pipe = join(own.home, 'pipe.ndjson');
   execFileSync('mkfifo', [pipe]);
   const loader = start('ingest', 'events', '--json', pipe);
   const end = await open(pipe, 'w');
@@ -84,7 +75,9 @@ test('a rebuild waits for a load that runs', async () => {
   const { loader, finish } = await loadOfPipe();
   const running =
     "SELECT count() AS loads FROM loads WHERE startsWith(file, {home:String}) AND state = 'running'";
-  await until(async () => expect(await select(db.store, running, { home })).not.toEqual([{ loads: 0 }]));
+  await until(async () =>
+    expect(await select(db.store, running, { home: own.home })).not.toEqual([{ loads: 0 }]),
+  );
   const rebuild = start('rebuild');
   await rebuild.said(/waiting for load \d+-\w+/);
   await finish(events(500));
@@ -150,7 +143,7 @@ test('a load waits for a rebuild that runs', async () => {
 });
 
 test('a load that fails does not wait for more of its input', async () => {
-  const pipe = join(home, 'pipe.ndjson');
+  const pipe = join(own.home, 'pipe.ndjson');
   execFileSync('mkfifo', [pipe]);
   const loader = start('ingest', 'events', '--max-rejects', '0', '--chunk-bytes', '150000', pipe);
   const end = await open(pipe, 'w');

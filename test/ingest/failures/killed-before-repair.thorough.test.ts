@@ -9,7 +9,7 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const { events, leaveInDoubt, counted, mutate } = useChunksInDoubt(db);
-const { file, run, start } = useLoader(db, () => {});
+const { file, run, start } = useLoader(db);
 
 test('a loader that is killed before it has looked at its rollups does not pass for done, and the next run is', async () => {
   const lines = events();

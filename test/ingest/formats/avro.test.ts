@@ -11,10 +11,7 @@ import { useLoader } from '../../support/loader.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account = '';
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 const { file, ingest, counted, start } = loader;
 
 const noon = Date.UTC(2026, 2, 1, 12);
@@ -49,7 +46,7 @@ beforeEach(() => {
     event_time: noon + n,
     event_type: n % 3 ? 'impression' : 'referral',
     quantity: n % 4 ? n : null,
-    advertiser_id: account,
+    advertiser_id: own.account,
     campaign_id: 'c1',
     spend: n % 5 ? unscaled(n * 1_000_001 * (n % 2 ? 1 : -1)) : null,
   }));
@@ -63,7 +60,7 @@ function stored() {
   const query = `SELECT event_id, toString(event_time) AS at, toString(impressions) AS impressions,
       toString(referrals) AS referrals, campaign_id, toString(spend) AS spend, device
     FROM events WHERE advertiser_id = {account:String} ORDER BY event_time`;
-  return select(db.store, query, { account });
+  return select(db.store, query, { account: own.account });
 }
 
 /** Counted again, from what was written. */
@@ -97,7 +94,7 @@ describe('every value of a file arrives, and once', () => {
   test.each(['null', 'deflate', 'snappy', 'zstd'])('as ClickHouse writes it with codec %s', async (codec) => {
     const { url, user, password } = db.address;
     const query = `SELECT concat('e', toString(number)) AS event_id, toDateTime64('2026-03-01 12:00:00.123456', 6, 'UTC') AS event_time,
-        'impression' AS event_type, '${account}' AS advertiser_id, 'c1' AS campaign_id, number % 7 + 1 AS quantity,
+        'impression' AS event_type, '${own.account}' AS advertiser_id, 'c1' AS campaign_id, number % 7 + 1 AS quantity,
         CAST(if(number % 2, NULL, 0.5) AS Nullable(Float64)) AS spend
       FROM numbers(2000) FORMAT Avro SETTINGS output_format_avro_codec = '${codec}', output_format_avro_sync_interval = 4096, output_format_avro_string_column_pattern = '.*'`;
     const response = await fetch(url, {
@@ -111,7 +108,7 @@ describe('every value of a file arrives, and once', () => {
     const sums = `SELECT toUInt32(sum(impressions)) AS impressions, toString(sum(spend)) AS spend
       FROM events WHERE advertiser_id = {account:String}`;
     const impressions = Array.from({ length: 2000 }, (_, n) => (n % 7) + 1).reduce((a, b) => a + b);
-    expect(await select(db.store, sums, { account })).toEqual([{ impressions, spend: '500' }]);
+    expect(await select(db.store, sums, { account: own.account })).toEqual([{ impressions, spend: '500' }]);
   });
 
   test('and ClickHouse reads the schema that was looked at: of two members of a name it would take the first', async () => {
@@ -185,7 +182,7 @@ test('types of every kind are read, by a mapping and through nested records', as
   });
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
-    ...{ who: { account: Buffer.from(account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
+    ...{ who: { account: Buffer.from(own.account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
     ...{ share: 0.1, sure: true, nulls: [null, null], tags: ['a', 'b'], tag: 'b', more: { x: null } },
     seller: { account: Buffer.from('shop'), campaign: null },
   };
@@ -208,7 +205,7 @@ test('types of every kind are read, by a mapping and through nested records', as
     ...{ event_id: 'abcd', campaign_id: 'ü', publisher_id: 'shop', spend: '-12.34' },
     ...{ device: 'b', at: '2026-03-01 00:00:00.000' },
   };
-  expect(await select(db.store, query, { account })).toEqual([
+  expect(await select(db.store, query, { account: own.account })).toEqual([
     { ...one, creative_id: '', confirmed: true },
     { ...one, creative_id: 'wxyz', confirmed: false },
   ]);
@@ -216,7 +213,9 @@ test('types of every kind are read, by a mapping and through nested records', as
   expect(byTime.code).toBe(4);
   const local = `SELECT toString(event_time) AS at FROM events WHERE advertiser_id = {account:String} AND event_time > '2026-03-01 01:00:00'`;
   // Noon in Berlin.
-  expect(await select(db.store, local, { account })).toEqual([{ at: '2026-03-01 11:00:00.001' }]);
+  expect(await select(db.store, local, { account: own.account })).toEqual([
+    { at: '2026-03-01 11:00:00.001' },
+  ]);
 });
 
 test('faulty records are named by their number, and the others loaded', async () => {

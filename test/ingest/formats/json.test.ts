@@ -5,10 +5,7 @@ import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 /** JSON as programs and APIs write it. */
 const { db, loadText, inFile } = useMappedLoads();
-let account = '';
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 
 const record = (impressions: number, more: object = {}) => ({
   ...{ event_time: '2026-09-01', impressions, creative_id: `x${impressions}` },
@@ -73,13 +70,13 @@ describe('an array of records', () => {
 
   test('a record is called a record in what is said of it', async () => {
     const path = await loader.file('e.json', JSON.stringify([record(1), record(-1)]));
-    const set = ['--set', `advertiser_id=${account}`, '--set', 'campaign_id=c'];
+    const set = ['--set', `advertiser_id=${own.account}`, '--set', 'campaign_id=c'];
     expect((await loader.ingest(...set, path)).stderr).toContain(`${path} record 2: impressions must be`);
   });
 
   test('that ends too early is not loaded, and counts once when it is whole', async () => {
     const whole = JSON.stringify(
-      Array.from({ length: 300 }, (_, n) => ({ ...record(n), advertiser_id: account })),
+      Array.from({ length: 300 }, (_, n) => ({ ...record(n), advertiser_id: own.account })),
     );
     const set = ['--set', 'campaign_id=c'];
     const path = await loader.file('e.json', whole.slice(0, -1));
@@ -331,7 +328,7 @@ describe('members of members', () => {
   test('in a file of several chunks one that no record has is a warning, and the rest of the mapping holds', async () => {
     const records = Array.from({ length: 5_000 }, (_, n) => ({
       ...record(1),
-      advertiser_id: account,
+      advertiser_id: own.account,
       campaign_id: `c${n}`,
     }));
     const path = await loader.file('e.ndjson', lines(...records).replaceAll('{', `{${' '.repeat(1_000)}`));
@@ -341,7 +338,7 @@ describe('members of members', () => {
   });
 
   test('unknown members of a record are named together, and what there is once', async () => {
-    const bad = { ...record(1), advertiser_id: account, campaign_id: 'c', ctr: 1, cpc: 2 };
+    const bad = { ...record(1), advertiser_id: own.account, campaign_id: 'c', ctr: 1, cpc: 2 };
     const { stderr } = await loader.ingest(await loader.file('e.ndjson', lines(bad, bad, bad)));
     expect(stderr).toContain(
       'line 3: ctr, cpc is not a field of an event (--ignore-unknown, or "ignore_unknown": true in a mapping, leaves it out)\n',

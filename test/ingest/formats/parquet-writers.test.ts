@@ -12,10 +12,7 @@ import { useStore } from '../../support/store.ts';
 
 /** Parquet as other programs write it is read back exactly. */
 const db = useStore();
-let own = { account: '', home: '' };
-const loader = useLoader(db, (given) => {
-  own = given;
-});
+const { own, ...loader } = useLoader(db);
 const fixture = (name: string) => join(import.meta.dirname, 'files', `${name}.parquet`);
 
 interface Written {

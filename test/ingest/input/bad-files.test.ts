@@ -17,15 +17,11 @@ import { useStore } from '../../support/store.ts';
 
 const stores = new ObjectStores({ env: {} });
 const db = useStore();
-let account: string;
-let home: string;
-const { counted, env, file, folder, run } = useLoader(db, (own) => {
-  ({ account, home } = own);
-});
+const { own, counted, env, file, folder, run } = useLoader(db);
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
 
-const events = (count: number) => Array.from({ length: count }, () => event({ advertiser_id: account }));
+const events = (count: number) => Array.from({ length: count }, () => event({ advertiser_id: own.account }));
 
 test('a packed file that is cut off is told without a stack trace; the whole file completes what came before the break', async () => {
   const whole = gzipSync(ndjson(events(2_000)));
@@ -72,21 +68,21 @@ describe('a file that cannot be read', () => {
   test('stops the run before the files beside it where its name tells no format', async () => {
     await file('a.ndjson', ndjson(events(2)));
     await file('b.txt', 'notes');
-    const { code, stderr } = await ingest(home);
+    const { code, stderr } = await ingest(own.home);
     expect(code).toBe(1);
-    expect(stderr).toContain(`${join(home, 'b.txt')}: the name does not tell the format`);
+    expect(stderr).toContain(`${join(own.home, 'b.txt')}: the name does not tell the format`);
     expect(await counted()).toBe(0);
   });
 
   test.each(['a file', 'a folder', 'a folder below a pattern'])(
     'for want of permission is named: %s',
     async (kind) => {
-      const path = kind === 'a file' ? await file('e.ndjson', ndjson(events(2))) : join(home, 'locked');
+      const path = kind === 'a file' ? await file('e.ndjson', ndjson(events(2))) : join(own.home, 'locked');
       if (kind !== 'a file') await mkdir(path);
-      const arg = kind === 'a folder below a pattern' ? join(home, '*/*.ndjson') : path;
+      const arg = kind === 'a folder below a pattern' ? join(own.home, '*/*.ndjson') : path;
       for (const [place, mode] of [
         [folder, 0o755],
-        [home, 0o755],
+        [own.home, 0o755],
         [path, 0],
       ] as const)
         await chmod(place, mode);
@@ -101,11 +97,11 @@ describe('a file that cannot be read', () => {
 
   test('for want of permission is none of a lost+found below a pattern', async () => {
     const path = await file('e.ndjson', ndjson(events(2)));
-    const lost = join(home, 'lost+found');
+    const lost = join(own.home, 'lost+found');
     await mkdir(lost, 0);
     await chmod(folder, 0o755);
-    await chmod(home, 0o755);
-    const found = await asNobody(() => expandFiles([join(home, '**/*.ndjson')], stores));
+    await chmod(own.home, 0o755);
+    const found = await asNobody(() => expandFiles([join(own.home, '**/*.ndjson')], stores));
     expect(found.map(({ name }) => name)).toEqual([path]);
   });
 });

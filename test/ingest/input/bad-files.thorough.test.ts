@@ -6,15 +6,12 @@ import type { Ended } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account: string;
-const { counted, file, run } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, counted, file, run } = useLoader(db);
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
 
 const events = (count: number, fields: Partial<EventLine> = {}) =>
-  Array.from({ length: count }, () => event({ advertiser_id: account, ...fields }));
+  Array.from({ length: count }, () => event({ advertiser_id: own.account, ...fields }));
 
 test('a file that grows while it is read, cut in the middle of a line: every line counts once', async () => {
   const lines = ndjson(events(4_000));

@@ -11,10 +11,7 @@ import { useWay } from '../../support/way-to-clickhouse.ts';
 const db = useStore();
 /** A list of 200,000 names does not fit in there. */
 const little = useWay(db, (path) => `${path}&max_memory_usage=20000000`);
-let account: string;
-const { counted, file, run } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, counted, file, run } = useLoader(db);
 
 async function load(name: string, content: string | Buffer): Promise<LoadResult> {
   return loadEvents({
@@ -30,7 +27,7 @@ const table = (separator: string, lineEnd: string) =>
   [
     columns.join(separator),
     ...Array.from({ length: 300 }, (_, n) =>
-      [`ü${n}`, '2026-03-01 12:00:00', 'impression', account, '夏😀'].join(separator),
+      [`ü${n}`, '2026-03-01 12:00:00', 'impression', own.account, '夏😀'].join(separator),
     ),
     '',
   ].join(lineEnd);
@@ -56,7 +53,7 @@ test('one text is counted once, however it is packed and encoded', async () => {
 
 test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
   const names = (suffix: string) =>
-    `account_id,campaign_id,name\r${account},c1,Ü${suffix}\r${account},c2,夏\r`;
+    `account_id,campaign_id,name\r${own.account},c1,Ü${suffix}\r${own.account},c2,夏\r`;
   for (const [n, content] of [names(''), Buffer.from(`\ufeff${names('2')}`, 'utf16le')].entries()) {
     expect(
       await loadLookupList(
@@ -69,7 +66,7 @@ test('names load from "CSV (Macintosh)" and from UTF-16', async () => {
 });
 
 test('names load by --encoding, whose name is checked', async () => {
-  const names = Buffer.from(`account_id,campaign_id,name\n${account},w1,Frühling\n`, 'latin1');
+  const names = Buffer.from(`account_id,campaign_id,name\n${own.account},w1,Frühling\n`, 'latin1');
   const path = await file('names.csv', names);
   const refused = await run(['ingest', 'campaigns', path]);
   expect(refused.stderr).toMatch(
@@ -77,7 +74,7 @@ test('names load by --encoding, whose name is checked', async () => {
   );
   expect(await run(['ingest', 'campaigns', '--encoding', 'latin1', path])).toMatchObject({ code: 0 });
   const query = "SELECT name FROM campaigns WHERE campaign_id = 'w1' AND account_id = {account:String}";
-  expect(await select(db.store, query, { account })).toEqual([{ name: 'Frühling' }]);
+  expect(await select(db.store, query, { account: own.account })).toEqual([{ name: 'Frühling' }]);
   const wrong = await run(['ingest', 'confirmations', '--encoding', 'latin0', path]);
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toMatch(
@@ -89,7 +86,7 @@ test('names load by --delimiter, which is checked', async () => {
   const listOf = (between: string, id: string, name: string) =>
     [
       ['account_id', 'campaign_id', 'name'],
-      [account, id, name],
+      [own.account, id, name],
     ]
       .map((cells) => `${cells.join(between)}\n`)
       .join('');
@@ -105,7 +102,7 @@ test('names load by --delimiter, which is checked', async () => {
     expect(await run(['ingest', 'campaigns', '--delimiter', delimiter, path])).toMatchObject({ code: 0 });
   const query =
     "SELECT name FROM campaigns WHERE campaign_id LIKE 'd_' AND account_id = {account:String} ORDER BY campaign_id";
-  expect(await select(db.store, query, { account })).toEqual([
+  expect(await select(db.store, query, { account: own.account })).toEqual([
     { name: 'One; two, "3"' },
     { name: 'Two words' },
     { name: 'Three words' },
@@ -169,7 +166,7 @@ test.each([
 
 test('where a table has too many parts, or a list finds no memory, no list is called faulty', async () => {
   const { campaigns } = lookupLists;
-  const names = Array.from({ length: 200_000 }, (_, n) => `${account},c${n},Name`);
+  const names = Array.from({ length: 200_000 }, (_, n) => `${own.account},c${n},Name`);
   const list = await file('long.csv', `account_id,campaign_id,name\n${names.join('\n')}\n`);
   const load = (store: Store) => loadLookupList(store, campaigns, new LocalFile(list));
   const narrow = connect(little.address);
@@ -208,14 +205,14 @@ test('an empty line in a list of names is no record', async () => {
     ];
   };
   const head = 'account_id,creative_id,headline';
-  const one = `\n\n${head}\n\n${account},c1,One\n\n\n${account},c2,"A ""quoted""\n\nheadline"\n\n`;
+  const one = `\n\n${head}\n\n${own.account},c1,One\n\n\n${own.account},c2,"A ""quoted""\n\nheadline"\n\n`;
   expect(await named('a.csv', one)).toEqual([2, 'One', 'A "quoted"\n\nheadline']);
-  const two = `${head}\r\n\r\n${account},c1,5" wide\r\n\r\n${account},c2,"Two"\r\n\r\n`;
+  const two = `${head}\r\n\r\n${own.account},c1,5" wide\r\n\r\n${own.account},c2,"Two"\r\n\r\n`;
   expect(await named('b.csv', two)).toEqual([2, '5" wide', 'Two']);
-  const three = `${head.replaceAll(',', '\t')}\n\n${account}\tc1\t5" wide\n\n${account}\tc2\t"Two\t\n\n2"\n\n`;
+  const three = `${head.replaceAll(',', '\t')}\n\n${own.account}\tc1\t5" wide\n\n${own.account}\tc2\t"Two\t\n\n2"\n\n`;
   expect(await named('c.tsv', three)).toEqual([2, '5" wide', 'Two\t\n\n2']);
   const lines = ['c1', 'c2'].map((creative_id) =>
-    JSON.stringify({ account_id: account, creative_id, headline: creative_id }),
+    JSON.stringify({ account_id: own.account, creative_id, headline: creative_id }),
   );
   expect(await named('d.ndjson', `\n${lines.join('\n\n')}\n\n`)).toEqual([2, 'c1', 'c2']);
 });

@@ -5,12 +5,9 @@ import { useLoader } from '../../support/loader.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account: string;
-const { counted, file, ingest } = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, counted, file, ingest } = useLoader(db);
 
-const line = () => JSON.stringify(event({ advertiser_id: account }));
+const line = () => JSON.stringify(event({ advertiser_id: own.account }));
 
 /** As a loader leaves it that was killed before it noted that all has arrived. */
 async function leaveInDoubt(load: string): Promise<void> {

@@ -19,10 +19,7 @@ import { useStore } from '../../support/store.ts';
 /** What the loader needs of an input that is no file: objects that a server hands out, whole or by ranges. */
 
 const db = useStore();
-let account: string;
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 
 const objects = new Map<string, Buffer>();
 const server = createServer((request, response) => {
@@ -61,9 +58,13 @@ const load = (input: Input) =>
 
 const events = 40_000;
 const lines = () =>
-  Array.from({ length: events }, (_, n) => event({ event_id: `${account}-${n}`, advertiser_id: account }));
+  Array.from({ length: events }, (_, n) =>
+    event({ event_id: `${own.account}-${n}`, advertiser_id: own.account }),
+  );
 const csv = () => {
-  const rows = lines().map(({ event_id, event_time }) => `${event_id},${event_time},impression,${account},c`);
+  const rows = lines().map(
+    ({ event_id, event_time }) => `${event_id},${event_time},impression,${own.account},c`,
+  );
   return ['event_id,event_time,event_type,advertiser_id,campaign_id', ...rows].join('\n');
 };
 const contents: Readonly<Record<string, () => Buffer | Promise<Buffer>>> = {
@@ -72,13 +73,13 @@ const contents: Readonly<Record<string, () => Buffer | Promise<Buffer>>> = {
   'e.ndjson.gz': () => gzipSync(ndjson(lines())),
   'e.csv': () => Buffer.from(csv()),
   'e.tsv': () => Buffer.from(csv().replaceAll(',', '\t')),
-  'e.parquet': () => parquetFile(db.store, account, events),
+  'e.parquet': () => parquetFile(db.store, own.account, events),
 };
 
 test.each(Object.entries(contents))(
   '%s of a server loads as from a file, and once',
   async (name, content) => {
-    const input = stored(`/${account}/${name}`, await content());
+    const input = stored(`/${own.account}/${name}`, await content());
     expect(await load(input)).toMatchObject({ rows: events, rejectedRows: 0, bytes: input.size() });
     expect(await load(input)).toMatchObject({ rows: 0, repeatedRows: events });
     expect(await loader.counted()).toBe(events);
@@ -87,7 +88,7 @@ test.each(Object.entries(contents))(
 
 test.each(['e.ndjson', 'e.parquet'])('%s that is replaced while it is read is not loaded', async (name) => {
   const content = (await contents[name]?.()) ?? Buffer.alloc(0);
-  const path = `/${account}/${name}`;
+  const path = `/${own.account}/${name}`;
   const input = stored(path, content);
   let read = 0;
   const replace = async (target: Buffer, start: number) => {
@@ -108,7 +109,7 @@ test.each(['e.ndjson', 'e.parquet'])('%s that is replaced while it is read is no
 });
 
 test('Parquet that is replaced while its footer is read is read anew', async () => {
-  const input = stored(`/${account}/e.parquet`, await parquetFile(db.store, account, events));
+  const input = stored(`/${own.account}/e.parquet`, await parquetFile(db.store, own.account, events));
   let isRenewed = false;
   const replaced: Input = {
     ...input,

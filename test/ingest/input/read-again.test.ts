@@ -16,10 +16,7 @@ import { useStore } from '../../support/store.ts';
 /** Files whose chunks are several pieces, so that each is read once to be named and once to be sent. */
 
 const db = useStore();
-let account: string;
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 
 const events = 60_000;
 const columns = 'event_id,event_time,event_type,quantity,advertiser_id,campaign_id';
@@ -31,13 +28,13 @@ const kinds = {
     Array.from(
       { length: events },
       (_, n) =>
-        `{${' '.repeat(blanks)}"event_id":"${account}-${n}","event_time":"2026-03-01 12:00:00","event_type":"impression","quantity":${n},"advertiser_id":"${account}","campaign_id":"${note}"}`,
+        `{${' '.repeat(blanks)}"event_id":"${own.account}-${n}","event_time":"2026-03-01 12:00:00","event_type":"impression","quantity":${n},"advertiser_id":"${own.account}","campaign_id":"${note}"}`,
     ).join('\r\n'),
   csv: () =>
     `${columns}\n${Array.from(
       { length: events },
       (_, n) =>
-        `${account}-${n},2026-03-01 12:00:00,impression,${n},${account},"${n % 3 ? '' : '\n\n'}${note}"`,
+        `${own.account}-${n},2026-03-01 12:00:00,impression,${n},${own.account},"${n % 3 ? '' : '\n\n'}${note}"`,
     ).join('\n'.repeat(blanks))}\n`,
 };
 type Kind = keyof typeof kinds;
@@ -58,7 +55,7 @@ const load = (
 async function stored() {
   const query =
     'SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toFloat64(sum(impressions)) AS impressions FROM events WHERE advertiser_id = {account:String}';
-  const [row] = await select(db.store, query, { account });
+  const [row] = await select(db.store, query, { account: own.account });
   return row;
 }
 const whole = { events: events - 1, ids: events - 1, impressions: (events * (events - 1)) / 2 };
@@ -84,7 +81,7 @@ test('what was loaded from a packed file is known in the file itself', async () 
   // It has grown since.
   await loader.file(
     'plain.csv',
-    `${content}${account}-more,2026-03-01 12:00:00,impression,7,${account},more\n`,
+    `${content}${own.account}-more,2026-03-01 12:00:00,impression,7,${own.account},more\n`,
   );
   expect(await load(plain)).toMatchObject({ rows: 1, repeatedRows: events - 1, chunks: 2 });
 });

@@ -10,7 +10,7 @@ import { useLoader } from '../../support/loader.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
 
 const db = useStore();
-const { file, ingest } = useLoader(db, () => {});
+const { file, ingest } = useLoader(db);
 const settled = 300_000;
 
 /** Loads of the last year, each of one chunk; every hundred thousandth failed and left its chunk in doubt. */

@@ -12,12 +12,9 @@ import { useLoader } from '../../support/loader.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-let account = '';
-const loader = useLoader(db, (own) => {
-  account = own.account;
-});
+const { own, ...loader } = useLoader(db);
 const failing = (now = new Date()) => failingFiles(db.store, now);
-const one = () => event({ advertiser_id: account });
+const one = () => event({ advertiser_id: own.account });
 const bad = () => ndjson([event({ campaign_id: '' })]);
 
 test('a file that fails each time is one failing file, until it is loaded, taken back or given up', async () => {
@@ -108,7 +105,7 @@ test('events have come last when some were newly counted, whatever was tried sin
   await loader.ingest(await loader.file('rejected.ndjson', bad()));
   await loader.ingest(await loader.file('fails.ndjson', bad()), '--max-rejects', '0');
   await loader.ingest('--dry-run', await loader.file('tried.ndjson', ndjson([one()])));
-  await confirmDays(db.store, account, '2026-03-01', '2026-03-01');
+  await confirmDays(db.store, own.account, '2026-03-01', '2026-03-01');
   await rebuildRollups(db.store, catalog);
   expect(await lastEventsAt(db.store)).toBe(came);
 
@@ -116,7 +113,7 @@ test('events have come last when some were newly counted, whatever was tried sin
   const second = await lastEventsAt(db.store);
   expect(second).toBeGreaterThan(came);
 
-  const days = ['--replaces-days', '2026-03-01', '--of', account];
+  const days = ['--replaces-days', '2026-03-01', '--of', own.account];
   await loader.ingest(await loader.file('instead.ndjson', ndjson([one()])), ...days);
   expect(await lastEventsAt(db.store)).toBeGreaterThan(second);
 });

@@ -21,25 +21,21 @@ import { unconfirmedDays } from '../../support/unconfirmed-days.ts';
 
 const db = useStore();
 const storage = useObjectStorage('events');
-let account = '';
-let home = '';
-const loader = useLoader(db, (own) => {
-  ({ account, home } = own);
-});
+const { own, ...loader } = useLoader(db);
 const commands = useCommands();
 beforeEach(() => storage.reset());
 
-const put = (path: string, content: string) => storage.put(`${account}/${path}`, content);
+const put = (path: string, content: string) => storage.put(`${own.account}/${path}`, content);
 const lines = (from: number, count: number) =>
   ndjson(
     Array.from({ length: count }, (_, n) =>
-      event({ event_id: `${account}-${from + n}`, advertiser_id: account }),
+      event({ event_id: `${own.account}-${from + n}`, advertiser_id: own.account }),
     ),
   );
 
 /** A folder of this test, and what writes a file there that nobody writes to any more. */
 async function folderOf(name: string) {
-  const path = join(home, name);
+  const path = join(own.home, name);
   await mkdir(path);
   const write = async (file: string, content: string, at = new Date(Date.now() - 60_000)) => {
     await writeFile(join(path, file), content);
@@ -67,7 +63,7 @@ function followingOf(what: string, ...args: string[]) {
     },
   };
 }
-const s3 = () => `s3://${storage.bucket}/${account}/**`;
+const s3 = () => `s3://${storage.bucket}/${own.account}/**`;
 const objectsRead = () =>
   storage.asked.filter(({ method, headers }) => method === 'GET' && headers.range).map(({ path }) => path);
 
@@ -86,7 +82,7 @@ test('new objects are loaded, also late ones with earlier names; what was loaded
   const second = following(s3());
   await second.loaded(7);
   await second.stopped();
-  expect(new Set(objectsRead())).toEqual(new Set([`/${storage.bucket}/${account}/d.ndjson`]));
+  expect(new Set(objectsRead())).toEqual(new Set([`/${storage.bucket}/${own.account}/d.ndjson`]));
   expect(await loader.counted()).toBe(21);
   expect((await dueLooks(db.store)).map(({ places }) => places)).toEqual([s3()]);
   expect((await loader.run(['status'])).stdout).toMatch(
@@ -98,16 +94,16 @@ test('files are known whatever characters their names have', async () => {
   const modified = new Date(0);
   const files = ['（確定）.csv', '📄.csv'].map((name) => ({ name, version: '1', modified }));
   const lookedAt = await storeTime(db.store);
-  const noted = { reading: account, load: '', modifiedAt: 0, lookedAt };
+  const noted = { reading: own.account, load: '', modifiedAt: 0, lookedAt };
   await Promise.all(files.map((file) => noteFollowed(db.store, { ...file, ...noted })));
-  const asked = { reading: account, canBeUnloaded: false };
+  const asked = { reading: own.account, canBeUnloaded: false };
   const fresh = { name: 'new.csv', version: '1', modified };
   expect(await notFollowed(db.store, asked, [...files.toReversed(), fresh])).toEqual([fresh]);
   expect(await notFollowed(db.store, asked, files.toReversed())).toEqual([]);
 });
 
 test('of two places that are followed by their dates the past is not read, which lies between their names', async () => {
-  const reading = account;
+  const reading = own.account;
   // Behind all that other tests unload.
   const lookedAt = '2099-01-01 00:00:00.000000';
   const now = Date.now();
@@ -142,7 +138,10 @@ test('an object that cannot be loaded keeps no other out, and is loaded when it 
   await running.said(/1\.csv: .*; the other files are loaded, and this one is tried again later/);
   await put('3.ndjson', lines(0, 4));
   await running.loaded(4);
-  await put('1.csv', `event_time,event_type,advertiser_id,campaign_id\n2026-03-01,impression,${account},c\n`);
+  await put(
+    '1.csv',
+    `event_time,event_type,advertiser_id,campaign_id\n2026-03-01,impression,${own.account},c\n`,
+  );
   await running.loaded(1);
   const said = await running.stopped();
   expect(said.match(/2\.txt: /g)).toHaveLength(1);
@@ -193,7 +192,7 @@ test('what is taken back while a follower loads counts once in the end', async (
   for (let n = 0; n < 2; n++) {
     await put(`${n}.ndjson`, lines(n * 10, 5));
     await put(`copy of ${n}.ndjson`, lines(n * 10, 5));
-    const last = () => select<{ id: string }>(db.store, loaded, { place: `/${account}/` });
+    const last = () => select<{ id: string }>(db.store, loaded, { place: `/${own.account}/` });
     await expect.poll(last, { timeout: 120_000 }).not.toEqual([]);
     for (const { id } of (await last()).slice(0, 2)) await loader.run(['unload', id]);
   }
@@ -237,7 +236,7 @@ test('files of a folder are followed when nobody writes to them any more', async
 
 test('a place that fails keeps no other out, and neither does a link to nothing or to itself, nor a file whose name is not UTF-8', async () => {
   const { path: inbox, write } = await folderOf('inbox');
-  await symlink(join(home, 'nothing'), join(inbox, '0.ndjson'));
+  await symlink(join(own.home, 'nothing'), join(inbox, '0.ndjson'));
   await symlink('loop.ndjson', join(inbox, 'loop.ndjson'));
   await writeFile(Buffer.from(`${inbox}/f\xfcr.ndjson`, 'latin1'), lines(30, 1));
   await put('1.ndjson', lines(0, 2));
@@ -281,10 +280,12 @@ test('a file that could not be moved is moved later, also by another follower, a
 });
 
 test('of lists that come the one written last wins, whatever its name; a faulty one keeps no other out', async () => {
-  const list = (name: string) => `account_id,campaign_id,name\n${account},c,${name}\n`;
+  const list = (name: string) => `account_id,campaign_id,name\n${own.account},c,${name}\n`;
   const named = async () => {
     const query = 'SELECT name FROM campaigns FINAL WHERE account_id = {account:String}';
-    return (await select<{ name: string }>(db.store, query, { account })).map(({ name }) => name);
+    return (await select<{ name: string }>(db.store, query, { account: own.account })).map(
+      ({ name }) => name,
+    );
   };
   await put('2.csv', list('Summer'));
   await put('1.csv', list('Autumn'));
@@ -313,12 +314,12 @@ test('of lists that come the one written last wins, whatever its name; a faulty 
 
 test('a list that was confirmed confirms nothing that is loaded later, also after an unload and a restart', async () => {
   const day = '2026-03-01';
-  await put('days/1.csv', `account_id,day\n${account},${day}\n`);
+  await put('days/1.csv', `account_id,day\n${own.account},${day}\n`);
   const money = (id: string) =>
     ndjson([
       event({
-        event_id: `${account}-${id}`,
-        advertiser_id: account,
+        event_id: `${own.account}-${id}`,
+        advertiser_id: own.account,
         event_time: `${day} 10:00:00`,
         spend: '1',
       }),
@@ -332,20 +333,20 @@ test('a list that was confirmed confirms nothing that is loaded later, also afte
   await loader.run(['unload', JSON.parse(stdout).loads[0]]);
   await loader.ingest(await loader.file('c.ndjson', money('c')));
   const second = days();
-  await put('days/2.csv', `account_id,day\n${account},2026-03-02\n`);
+  await put('days/2.csv', `account_id,day\n${own.account},2026-03-02\n`);
   await second.said(/days\/2\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toContain('days/1.csv');
-  expect(await unconfirmedDays(db.store, account)).toBe(1);
+  expect(await unconfirmedDays(db.store, own.account)).toBe(1);
 });
 
 test('a list on disk confirms nothing once more when only its mode changes, or its folder is named otherwise', async () => {
   const day = '2026-03-01';
   const { path: days, write } = await folderOf('days');
-  const list = (name: string, of: string) => write(name, `account_id,day\n${account},${of}\n`);
+  const list = (name: string, of: string) => write(name, `account_id,day\n${own.account},${of}\n`);
   await list('1.csv', day);
   const first = followingOf('confirmations', days);
   await first.said(/1\.csv: 1 day confirmed/);
-  const fields = { advertiser_id: account, event_time: `${day} 10:00:00`, spend: '1' };
+  const fields = { advertiser_id: own.account, event_time: `${day} 10:00:00`, spend: '1' };
   await loader.ingest(await loader.file('a.ndjson', ndjson([event(fields)])));
   await chmod(join(days, '1.csv'), 0o600);
   await list('2.csv', '2026-03-02');
@@ -355,7 +356,7 @@ test('a list on disk confirms nothing once more when only its mode changes, or i
   await list('3.csv', '2026-03-03');
   await second.said(/3\.csv: 1 day confirmed/);
   expect(await second.stopped()).not.toMatch(/[12]\.csv/);
-  expect(await unconfirmedDays(db.store, account)).toBe(1);
+  expect(await unconfirmedDays(db.store, own.account)).toBe(1);
 });
 
 test('what was loaded is loaded once also where ClickHouse is away when that is noted', async () => {
@@ -372,7 +373,7 @@ test('what was loaded is loaded once also where ClickHouse is away when that is 
   let looks = 0;
   let loads = 0;
   await follow({
-    ...{ store, signal: stop.signal, places: [path], everyMs: 1, reading: account, canBeUnloaded: false },
+    ...{ store, signal: stop.signal, places: [path], everyMs: 1, reading: own.account, canBeUnloaded: false },
     find: async () => {
       if (++looks === 3) stop.abort();
       return [new LocalFile(path)];
@@ -393,7 +394,7 @@ test('a folder that may not be entered was not looked at', async () => {
     throw Object.assign(new Error(), { code: 'EACCES' });
   };
   const stop = new AbortController();
-  const followed = { signal: stop.signal, places: [path], everyMs: 1, reading: account };
+  const followed = { signal: stop.signal, places: [path], everyMs: 1, reading: own.account };
   await follow({
     ...{ store: db.store, ...followed, canBeUnloaded: false },
     find: async () => {

@@ -26,18 +26,19 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const storage = useObjectStorage('events');
-let account = '';
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 beforeEach(() => storage.reset());
 
-const address = (path: string) => `s3://${storage.bucket}/${account}/${path}`;
-const put = (path: string, content: string | Buffer) => storage.put(`${account}/${path}`, content);
+const address = (path: string) => `s3://${storage.bucket}/${own.account}/${path}`;
+const put = (path: string, content: string | Buffer) => storage.put(`${own.account}/${path}`, content);
 const lines = (count: number, campaign = 'c') =>
   ndjson(
     Array.from({ length: count }, (_, n) =>
-      event({ event_id: `${account}-${n}`, advertiser_id: account, campaign_id: campaign.repeat(100) }),
+      event({
+        event_id: `${own.account}-${n}`,
+        advertiser_id: own.account,
+        campaign_id: campaign.repeat(100),
+      }),
     ),
   );
 
@@ -109,7 +110,7 @@ const busy: readonly Fault[] = [
 
 test('a store that throttles and breaks connections is asked again, and gives all of it', async () => {
   await put('a.ndjson', lines(13_000));
-  await put('b.parquet', await parquetFile(db.store, account, 100_000, { group: 50_000 }));
+  await put('b.parquet', await parquetFile(db.store, own.account, 100_000, { group: 50_000 }));
   let n = 0;
   // Each request in turn meets one of them, and bodies break at other places each time.
   storage.meet(() => (n++ % 3 === 2 ? undefined : (busy[n % busy.length] ?? undefined)));
@@ -120,7 +121,7 @@ test('a store that throttles and breaks connections is asked again, and gives al
 
 test('a listing that goes on without saying where is refused', async () => {
   await put('a.ndjson', lines(1));
-  const body = `<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker><Contents><Key>${account}/a.ndjson</Key></Contents></ListBucketResult>`;
+  const body = `<ListBucketResult><IsTruncated>true</IsTruncated><NextMarker>x</NextMarker><Contents><Key>${own.account}/a.ndjson</Key></Contents></ListBucketResult>`;
   storage.meet(({ path }) => (path.includes('list-type=2') ? { body } : undefined));
   await expect(load([address('*')])).rejects.toThrow(
     'says that its listing goes on, but gives no NextContinuationToken',
@@ -266,7 +267,7 @@ test('what has been sent of an object that is replaced then counts no more', asy
 });
 
 test('what was rejected of it counts towards the limit no more', async () => {
-  const faulty = ndjson([event({ advertiser_id: account, quantity: 0 })]);
+  const faulty = ndjson([event({ advertiser_id: own.account, quantity: 0 })]);
   await put('a.ndjson', faulty + lines(26_000, 'a'));
   replaceWhenSent(undefined, undefined, faulty + lines(14_000, 'b'));
   const [result] = await loadFiles(await expandFiles([address('a.ndjson')], stores()), {

@@ -14,10 +14,7 @@ const db = useStore();
 const storage = useObjectStorage('events');
 const sas = 'sv=2024-11-04&sp=rl&sig=hidden%2Bsignature%3D';
 const azure = useBlobStorage('network', 'logs', sas);
-let account = '';
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 const runCommand = useCommandRunners();
 beforeEach(() => storage.reset());
 
@@ -29,20 +26,24 @@ async function ingest(...args: string[]) {
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout) as Record<string, number>;
 }
-const address = (path: string) => `s3://${storage.bucket}/${account}/${path}`;
-const put = (path: string, content: string | Buffer) => storage.put(`${account}/${path}`, content);
+const address = (path: string) => `s3://${storage.bucket}/${own.account}/${path}`;
+const put = (path: string, content: string | Buffer) => storage.put(`${own.account}/${path}`, content);
 
 const lines = (count: number, from = 0) =>
   ndjson(
     Array.from({ length: count }, (_, n) =>
-      event({ event_id: `${account}-${from + n}`, advertiser_id: account, campaign_id: 'x'.repeat(100) }),
+      event({
+        event_id: `${own.account}-${from + n}`,
+        advertiser_id: own.account,
+        campaign_id: 'x'.repeat(100),
+      }),
     ),
   );
 
 /** So large that it is read piece by piece: its ids do not compress. */
 async function largeFile(): Promise<Buffer> {
   const id = 'base64Encode(SHA384(concat({account:String}, toString(number))))';
-  const file = await parquetFile(db.store, account, 100_000, { group: 25_000, id });
+  const file = await parquetFile(db.store, own.account, 100_000, { group: 25_000, id });
   expect(file.length).toBeGreaterThan(4 << 20);
   return file;
 }
@@ -51,7 +52,7 @@ test('what was loaded from disk is known in a bucket, and the other way round; c
   const contents = {
     'a.ndjson': lines(30_000),
     'b.ndjson.gz': gzipSync(lines(2_000, 30_000)),
-    'c.parquet': await parquetFile(db.store, `${account}`, 20_000, { group: 10_000 }),
+    'c.parquet': await parquetFile(db.store, `${own.account}`, 20_000, { group: 10_000 }),
     'd+e f%2B(1)é.ndjson': lines(10, 40_000),
   };
   for (const [name, content] of Object.entries(contents)) await put(name, content);
@@ -73,29 +74,29 @@ test('buckets of Google and containers of Azure are read in the same way', async
   const google = await run(['ingest', 'events', '--json', address('*').replace('s3:', 'gs:')], gs);
   expect(JSON.parse(google.stdout)).toMatchObject({ files: 1, rows: 3 });
   for (let n = 0; n < 5; n++)
-    azure.blobs.set(`${account}/in & out/${n}.ndjson`, Buffer.from(lines(2, n * 10 + 10)));
-  azure.blobs.set(`${account}/big.parquet`, await largeFile());
+    azure.blobs.set(`${own.account}/in & out/${n}.ndjson`, Buffer.from(lines(2, n * 10 + 10)));
+  azure.blobs.set(`${own.account}/big.parquet`, await largeFile());
   const ingestBlobs = async (
     path: string,
     env: Record<string, string> = { AZURE_STORAGE_SAS_TOKEN: `?${sas}` },
   ) => {
-    const place = `az://network/logs/${account}/${path}`;
+    const place = `az://network/logs/${own.account}/${path}`;
     const args = ['ingest', 'events', '--json', place, '--endpoint', azure.endpoint];
     return runCommand(args, { ...loader.env(), ...env });
   };
   const all = await ingestBlobs('**');
   expect(JSON.parse(all.stdout)).toMatchObject({ files: 6, rows: 100_010, repeated_rows: 0 });
-  for (const folder of ['', '/in & out', '/spark.ndjson']) azure.folders.add(account + folder);
+  for (const folder of ['', '/in & out', '/spark.ndjson']) azure.folders.add(own.account + folder);
   const withFolders = await ingestBlobs('**');
   expect(JSON.parse(withFolders.stdout)).toMatchObject({ files: 6, rows: 0, repeated_rows: 100_010 });
   const folder = await ingestBlobs('in & out');
   expect(JSON.parse(folder.stdout)).toMatchObject({ files: 5, rows: 0, repeated_rows: 10 });
   const wrong = await ingestBlobs('*', { AZURE_STORAGE_SAS_TOKEN: sas.replace('hidden', 'wrong') });
   expect(wrong.stderr.trim()).toBe(
-    `error: az://network/logs/${account}/*: the storage does not accept the keys (403 AuthenticationFailed)`,
+    `error: az://network/logs/${own.account}/*: the storage does not accept the keys (403 AuthenticationFailed)`,
   );
   const missing = await ingestBlobs('nothing.csv');
-  expect(missing.stderr.trim()).toBe(`error: az://network/logs/${account}/nothing.csv: no file there`);
+  expect(missing.stderr.trim()).toBe(`error: az://network/logs/${own.account}/nothing.csv: no file there`);
 });
 
 test('the row groups of a Parquet object come over the network once', async () => {
@@ -108,8 +109,8 @@ test('the row groups of a Parquet object come over the network once', async () =
 });
 
 test('names and confirmations come from a bucket; what is moved must be a file', async () => {
-  await put('names/a.csv', `account_id,campaign_id,name\n${account},c,Spring\n`);
-  await put('days.csv', `account_id,day\n${account},2026-03-01\n`);
+  await put('names/a.csv', `account_id,campaign_id,name\n${own.account},c,Spring\n`);
+  await put('days.csv', `account_id,day\n${own.account},2026-03-01\n`);
   const named = await run(['ingest', 'campaigns', address('names/')]);
   expect(named).toMatchObject({ code: 0, stderr: `${address('names/a.csv')}: 1 line of campaigns loaded\n` });
   expect((await run(['ingest', 'confirmations', address('days.csv')])).stderr).toMatch(/: 1 day confirmed/);

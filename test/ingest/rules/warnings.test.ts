@@ -4,14 +4,11 @@ import { useStore } from '../../support/store.ts';
 
 /** What a load says although nothing is rejected. The days of reports are those of New York. */
 const db = useStore('America/New_York');
-let account = '';
-const loader = useLoader(db, (own) => {
-  ({ account } = own);
-});
+const { own, ...loader } = useLoader(db);
 
 const columns = ['event_time', 'advertiser_id', 'campaign_id', 'impressions'];
 const table = (...times: readonly string[]) =>
-  [columns, ...times.map((time, n) => [time, account, `c${n}`, '1'])]
+  [columns, ...times.map((time, n) => [time, own.account, `c${n}`, '1'])]
     .map((row) => `${row.join(',')}\n`)
     .join('');
 const warnings = async (file: string, ...flags: string[]) => {
@@ -82,7 +79,7 @@ describe('an amount that is read because of its name', () => {
       .join('');
   const flags = () => [
     ...['--ignore-unknown', '--map=event_time=Day', '--map=impressions=Impr'],
-    `--set=advertiser_id=${account}`,
+    `--set=advertiser_id=${own.account}`,
   ];
 
   test.each([
@@ -105,14 +102,14 @@ describe('an amount that is read because of its name', () => {
   });
 
   test('is none in a file of the own columns, or where unknown ones are refused', async () => {
-    const own = [
+    const ours = [
       [...columns, 'revenue'],
-      ['2026-03-01', account, 'c', '1', '5'],
+      ['2026-03-01', own.account, 'c', '1', '5'],
     ]
       .map((row) => `${row.join(',')}\n`)
       .join('');
     expect(
-      await warnings(await loader.file('own.csv', own), '--ignore-unknown', '--set', 'device=tv'),
+      await warnings(await loader.file('own.csv', ours), '--ignore-unknown', '--set', 'device=tv'),
     ).toEqual([]);
   });
 });
