@@ -1,13 +1,17 @@
 import { blob } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { useService } from '../support/service.ts';
+import { reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
-import { useWay } from '../support/way-to-clickhouse.ts';
 
 const db = useStore();
 
 /** Every statement has a limit of memory, as the user of a service has it. */
-const service = useService(useWay(db, (path) => `${path}&max_memory_usage=100000000`));
+const bounded = useStatementsBetween(
+  () => db.address.url,
+  ({ settings }) => settings.set('max_memory_usage', '100000000'),
+);
+const service = useService(reachedBy(bounded, db));
 
 test('a file that unpacks to more than a statement may hold is refused', async () => {
   const { stream } = await db.store.exec({

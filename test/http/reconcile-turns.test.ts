@@ -2,29 +2,30 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
 import { useService } from '../support/service.ts';
+import { reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
-import { useWay } from '../support/way-to-clickhouse.ts';
 
 const db = useStore();
 
 /** A setting of the statements of a comparison alone. */
 const mark = 'max_result_bytes';
-/** Addresses of statements of comparisons. */
+/** Statements of comparisons, with their settings. */
 const statements: string[] = [];
 let release = () => {};
 /** Until then none of them comes to ClickHouse. */
 const released = new Promise<void>((resolve) => {
   release = resolve;
 });
-const way = useWay(db, async (path) => {
-  if (path.includes(mark)) {
-    statements.push(path);
+const way = useStatementsBetween(
+  () => db.address.url,
+  async ({ query, settings }) => {
+    if (!settings.has(mark)) return;
+    statements.push(`${query} ${settings}`);
     await released;
-  }
-  return path;
-});
+  },
+);
 const service = useService(
-  way,
+  reachedBy(way, db),
   // What bounds reports is no bound here.
   { MAX_CONCURRENT_REPORTS: '40', REPORT_TIMEOUT_SECONDS: '600' },
 );
@@ -32,7 +33,7 @@ const service = useService(
 /** How many statements of comparisons came for an account, which they name in hex. */
 const askedFor = (account: string) => {
   const id = Buffer.from(account).toString('hex');
-  return statements.filter((path) => path.includes(id)).length;
+  return statements.filter((statement) => statement.includes(id)).length;
 };
 
 async function send(account: string, signal = new AbortController().signal): Promise<Response> {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll } from 'vitest';
@@ -8,6 +8,8 @@ import type { TestStore } from './store.ts';
 /** A statement on its way to ClickHouse. */
 export interface Passing {
   readonly query: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Those that are given to it here go on with it. */
   readonly settings: URLSearchParams;
   /** Aborted when whoever sent it has left. */
   readonly left: AbortSignal;
@@ -35,13 +37,14 @@ export function useStatementsBetween(
     const leaving = new AbortController();
     const body = await buffer(incoming);
     outgoing.once('close', () => leaving.abort());
-    const { searchParams, search } = new URL(incoming.url ?? '/', 'http://localhost');
+    const { searchParams } = new URL(incoming.url ?? '/', 'http://localhost');
     const query = `${searchParams.get('query') ?? ''}${body}`;
-    const bytes = await hold({ query, settings: searchParams, left: leaving.signal });
+    const { headers } = incoming;
+    const bytes = await hold({ query, headers, settings: searchParams, left: leaving.signal });
     if (isPage(bytes)) return void outgoing.writeHead(bytes.status).end(bytes.text);
     const onward = request(
-      `${addressOf()}/${search}`,
-      { method: incoming.method, headers: incoming.headers, signal: leaving.signal },
+      `${addressOf()}/?${searchParams}`,
+      { method: incoming.method, headers, signal: leaving.signal },
       (answer) => {
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers);
         answer.on('error', () => outgoing.destroy());

@@ -1,22 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { useService } from '../../support/service.ts';
+import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
-import { useWay } from '../../support/way-to-clickhouse.ts';
 
 /** The traces of reports. */
 const seen: unknown[] = [];
-const way = useWay(useStore(), (path, { traceparent }) => {
-  if (path.includes('query_id=') && path.includes('format_template')) seen.push(traceparent);
-  return path;
-});
+const db = useStore();
+const way = useStatementsBetween(
+  () => db.address.url,
+  ({ headers: { traceparent }, settings }) => {
+    if (settings.has('query_id') && `${settings}`.includes('format_template')) seen.push(traceparent);
+  },
+);
 
 describe.each([
   ['of a trusted proxy goes on to the database', '127.0.0.1', true],
   ['of anybody else does not', '10.0.0.0/8', false],
   ['of anybody does not where no proxy is trusted', '', false],
 ])('the trace', (what, TRUSTED_PROXIES, handedOn) => {
-  const service = useService(way, { TRUSTED_PROXIES });
+  const service = useService(reachedBy(way, db), { TRUSTED_PROXIES });
 
   test(what, async () => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';

@@ -5,12 +5,15 @@ import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadLookupList, lookupLists } from '../../../ingest/lists/lookup-lists.ts';
 import { type LoadResult, loadEvents } from '../../../ingest/load/load-events.ts';
 import { useLoader } from '../../support/loader.ts';
+import { useStatementsBetween } from '../../support/statements-between.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
-import { useWay } from '../../support/way-to-clickhouse.ts';
 
 const db = useStore();
 /** A list of 200,000 names does not fit in there. */
-const little = useWay(db, (path) => `${path}&max_memory_usage=20000000`);
+const little = useStatementsBetween(
+  () => db.address.url,
+  ({ settings }) => settings.set('max_memory_usage', '20000000'),
+);
 const { own, counted, file, run } = useLoader(db);
 
 async function load(name: string, content: string | Buffer): Promise<LoadResult> {
@@ -169,7 +172,7 @@ test('where a table has too many parts, or a list finds no memory, no list is ca
   const names = Array.from({ length: 200_000 }, (_, n) => `${own.account},c${n},Name`);
   const list = await file('long.csv', `account_id,campaign_id,name\n${names.join('\n')}\n`);
   const load = (store: Store) => loadLookupList(store, campaigns, new LocalFile(list));
-  const narrow = connect(little.address);
+  const narrow = connect({ ...db.address, url: little.url });
   await expect(load(narrow).finally(() => narrow.close())).rejects.toMatchObject({
     type: 'MEMORY_LIMIT_EXCEEDED',
   });
