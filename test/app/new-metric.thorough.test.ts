@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Command, checkout, type Ended, listening, startProcess } from '../support/process.ts';
+import { type Command, checkout, type Ended, listening, postJson, startProcess } from '../support/process.ts';
 import { useBrowser } from './browser.ts';
 import { visibleRows, whole } from './pages.ts';
 
@@ -140,10 +140,10 @@ test('after one migration it is loaded, reported, filtered, told by OpenAPI and 
   service = await listening(inCopy('exec node --import tsx src/cli.ts serve'));
 
   const ask = async (path: string, more = {}) => {
-    const response = await fetch(`${service}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ start_time: '2026-03-01', end_time: '2026-03-31', ...more }),
+    const response = await postJson(`${service}${path}`, token, {
+      start_time: '2026-03-01',
+      end_time: '2026-03-31',
+      ...more,
     });
     expect(response.status, path).toBe(200);
     return ((await response.json()) as { result: { rows: Record<string, unknown>[] } }).result.rows;

@@ -10,7 +10,7 @@ import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { heldAt } from '../support/held.ts';
-import { useCommands } from '../support/process.ts';
+import { postJson, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
 const run = useCommandRunners();
@@ -199,11 +199,11 @@ test('prune folds raw events of old months and keeps their reports, unless told 
   const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
   const token = (await done('token', 'create', 'advertiser')).trim();
   const rows = async () => {
-    const answer = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: '{"start_time":"2019-01-01","end_time":"2030-01-01"}',
-    });
+    const answer = await postJson(
+      `${url}/v1/campaigns/breakdowns/date`,
+      token,
+      '{"start_time":"2019-01-01","end_time":"2030-01-01"}',
+    );
     const { result } = (await answer.json()) as { result: { rows: { start_time: string }[] } };
     return result.rows.map(({ start_time }) => start_time.slice(0, 7));
   };
@@ -223,10 +223,10 @@ test('after a restore moments before the backup can be told, and those between t
     const [, url = ''] = await service.said(/listening on (http:\/\/[^"; ]+)/);
     const answers: [status: number, rows: unknown][] = [];
     for (const as_of of moments) {
-      const answer = await fetch(`${url}/v1/campaigns/breakdowns/date`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ start_time: '2026-01-01', end_time: '2026-12-31', as_of }),
+      const answer = await postJson(`${url}/v1/campaigns/breakdowns/date`, token, {
+        start_time: '2026-01-01',
+        end_time: '2026-12-31',
+        as_of,
       });
       const { result } = (await answer.json()) as { result?: { rows: unknown } };
       answers.push([answer.status, result?.rows]);

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { thorough } from '../support/mode.ts';
-import { type Command, listening, startProcess, useCommands } from '../support/process.ts';
+import { type Command, listening, postJson, startProcess, useCommands } from '../support/process.ts';
 import { listeningPorts } from '../support/strangers.ts';
 
 const accounts = ['northwind-outdoor', 'daily-harbor', 'luma-cosmetics', 'pixelplay-games'];
@@ -105,11 +105,11 @@ test.runIf(!thorough)(
 
     const second = startDemo();
     const again = await listening(second);
-    const answer = await fetch(`${again}/v1/ad_units`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokens[3]}`, 'content-type': 'application/json' },
-      body: '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
-    });
+    const answer = await postJson(
+      `${again}/v1/ad_units`,
+      tokens[3],
+      '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
+    );
     expect(answer.status).toBe(200);
     await expectWholeSample();
     // Each start has other passwords, and the dictionaries of names log in, too.

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkout, type Ended, listening, startProcess } from '../support/process.ts';
+import { checkout, type Ended, listening, postJson, startProcess } from '../support/process.ts';
 
 /** `nobody`, where the tests run as root. */
 const nobody = 65_534;
@@ -175,11 +175,11 @@ test('a user without rights loads, serves and asks for a report on nothing but w
 });
 
 async function rows(url: string, token: string): Promise<number> {
-  const answer = await fetch(`${url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
-  });
+  const answer = await postJson(
+    `${url}/v1/campaigns`,
+    token,
+    '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
+  );
   expect(answer.status).toBe(200);
   const { result } = (await answer.json()) as { result: { rows: unknown[] } };
   return result.rows.length;

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { freePorts } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
-import { type Command, environmentOf, listening, useCommands } from '../support/process.ts';
+import { type Command, environmentOf, listening, postJson, useCommands } from '../support/process.ts';
 import { proxyOfCluster, startNginx } from '../support/shipped-proxies.ts';
 import { useStore } from '../support/store.ts';
 
@@ -40,11 +40,11 @@ test('no report fails while one service after the other is replaced', async () =
   let asking = true;
   const call = async (path: string) => {
     while (asking) {
-      const end = await fetch(url + path, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
-      }).then(
+      const end = await postJson(
+        url + path,
+        token,
+        '{"start_time":"2000-01-01","end_time":"2100-01-01"}',
+      ).then(
         async (answer) => {
           const text = await answer.text();
           if (answer.status !== 200) return `${answer.status} ${text}`;

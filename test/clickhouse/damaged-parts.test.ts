@@ -11,7 +11,7 @@ import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { event, ndjson } from '../support/events.ts';
-import { listening, useCommands } from '../support/process.ts';
+import { listening, postJson, useCommands } from '../support/process.ts';
 import { metric } from '../support/service.ts';
 import { createMigrated } from '../support/store.ts';
 
@@ -57,11 +57,7 @@ async function done(...args: string[]): Promise<string> {
 }
 
 async function post(path: string, body: object): Promise<{ status: number; answer: unknown }> {
-  const response = await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  const response = await postJson(`${url}${path}`, token, body);
   const { result, code, detail } = JSON.parse(await response.text());
   const { last_update_time: _, ...answer } = result ?? {};
   return { status: response.status, answer: result ? answer : { code, detail } };

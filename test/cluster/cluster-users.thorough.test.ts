@@ -11,7 +11,7 @@ import { agree, listAnswers, storeSchedule, unsubscribe } from '../../src/schedu
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { dailySchedule } from '../support/mails.ts';
-import { environmentOf, listening, useCommands } from '../support/process.ts';
+import { environmentOf, listening, postJson, useCommands } from '../support/process.ts';
 import { serverUsers } from '../support/server-users.ts';
 import { addressOf } from '../support/store.ts';
 
@@ -95,10 +95,10 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
   for (const account of ['a0', 'a1', 'a2', 'a3']) {
     const token = (await commands.run(['token', 'create', account], environmentOf(loader))).stdout.trim();
     const ask = async (path: string, more = {}) => {
-      const response = await fetch(`${url}/v1/campaigns/${path}`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ start_time: '2026-03-01', end_time: '2026-03-31', ...more }),
+      const response = await postJson(`${url}/v1/campaigns/${path}`, token, {
+        start_time: '2026-03-01',
+        end_time: '2026-03-31',
+        ...more,
       });
       return response.json();
     };

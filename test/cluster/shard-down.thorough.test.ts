@@ -12,7 +12,7 @@ import { expectRecount, homes, useRecounted, year } from '../support/accounts.ts
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load, ndjson } from '../support/events.ts';
-import { environmentOf, listening, useCommands } from '../support/process.ts';
+import { environmentOf, listening, postJson, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
 
@@ -137,14 +137,7 @@ describe('reports', () => {
   const { accounts, oracle } = useRecounted(test);
 
   const post = async (base: string, path: string, account: string): Promise<Response> =>
-    fetch(`${base}${path}`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${await service.token(account)}`,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({ start_time: year.start, end_time: year.end }),
-    });
+    postJson(`${base}${path}`, await service.token(account), { start_time: year.start, end_time: year.end });
 
   it('with a shard down the accounts of the others are served and its own get a 500, never some rows', async () => {
     const home = await homes(test.store);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as dial, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
-import { type Command, environmentOf, listening, useCommands } from '../support/process.ts';
+import { type Command, environmentOf, listening, postJson, useCommands } from '../support/process.ts';
 import type { TestStore } from '../support/store.ts';
 
 export type CalledService = ReturnType<typeof useCalledService>;
@@ -45,11 +45,7 @@ export function useCalledService(db: TestStore, env: Record<string, string> = {}
 
   /** A small report that is right: nothing that came before has harmed the service. */
   const expectReport = async () => {
-    const response = await fetch(`${url}/v1/campaigns`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: content,
-    });
+    const response = await postJson(`${url}/v1/campaigns`, token, content);
     expect(response.status).toBe(200);
     expect(JSON.parse(await response.text()).result.rows).toEqual([]);
   };

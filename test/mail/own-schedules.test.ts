@@ -18,6 +18,7 @@ import {
 } from '../../src/schedules/schedules.ts';
 import { useMailServer } from '../support/mail-server.ts';
 import { linkSecret, useMails } from '../support/mails.ts';
+import { postJson } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
@@ -208,12 +209,7 @@ test('an account sees and touches its own schedules alone, and a token of one fa
   expect(states).toEqual(['active', 'active', 'active']);
 
   const one = await createToken(db.store, { account: 'a', label: '', family: 'campaigns' });
-  const ask = (name: string, body: object) =>
-    fetch(`${service.url}/v1/schedule/${name}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${one}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+  const ask = (name: string, body: object) => postJson(`${service.url}/v1/schedule/${name}`, one, body);
   expect((await ask('create', { ...daily, report: 'ad_units' })).status).toBe(400);
   expect((await ask('pause', { schedule: units })).status).toBe(400);
   expect((await ask('pause', { schedule: id })).status).toBe(200);

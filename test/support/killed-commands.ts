@@ -18,7 +18,7 @@ import { embedded, fileOf } from './compiled.ts';
 import { engineIn } from './embedded-processes.ts';
 import { event, ndjson } from './events.ts';
 import { paths } from './oracle.ts';
-import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
+import { type Command, type Ended, environmentOf, postJson, startProcess } from './process.ts';
 
 /** Through CLICKHOUSE_URL, or on the embedded ClickHouse that the command starts itself. */
 export type Mode = 'server' | 'embedded';
@@ -250,11 +250,11 @@ export class Copy {
       const service = await startService(config, opened, pino({ level: 'silent' }));
       try {
         const ask = async (path: string) => {
-          const answer = await fetch(service.url + path, {
-            method: 'POST',
-            headers: { authorization: `Bearer ${this.#ground.token}`, 'content-type': 'application/json' },
-            body: '{"start_time":"2019-01-01","end_time":"2030-01-01"}',
-          });
+          const answer = await postJson(
+            service.url + path,
+            this.#ground.token,
+            '{"start_time":"2019-01-01","end_time":"2030-01-01"}',
+          );
           const text = await answer.text();
           if (answer.status !== 200) throw new Error(`${path}: ${text}`);
           return `${path} ${text.replace(/"last_update_time":"[^"]*"/, '')}`;

@@ -146,6 +146,20 @@ function processStatus(pid: number): string {
   }
 }
 
+/** Asks by POST with a token. What is no text is written as JSON. */
+export function postJson(
+  url: string,
+  token: string | undefined,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body),
+  });
+}
+
 export interface Ask {
   readonly token: string;
   readonly path?: string;

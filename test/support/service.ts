@@ -3,6 +3,7 @@ import { afterAll, beforeAll } from 'vitest';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { type Service, type ServiceTimes, startService } from '../../src/http/service.ts';
+import { postJson } from './process.ts';
 import type { TestStore } from './store.ts';
 
 export interface ReportRow {
@@ -29,11 +30,11 @@ export interface TestService {
 
 /** The status of a report asked for with a token. */
 export async function statusWith(url: string, token: string, path = '/v1/campaigns'): Promise<number> {
-  const response = await fetch(`${url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
+  const response = await postJson(
+    `${url}${path}`,
+    token,
+    '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  );
   await response.arrayBuffer();
   return response.status;
 }
@@ -68,16 +69,8 @@ export function useService(
     tokens.set(account, known);
     return known;
   };
-  const post: TestService['post'] = async (path, account, body, headers = {}) =>
-    fetch(`${url()}${path}`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${await token(account)}`,
-        'content-type': 'application/json',
-        ...headers,
-      },
-      body: typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body),
-    });
+  const post: TestService['post'] = async (path, account, body, headers) =>
+    postJson(`${url()}${path}`, await token(account), body, headers);
   return {
     get url() {
       return url();

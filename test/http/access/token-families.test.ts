@@ -3,7 +3,7 @@ import { createToken, listTokens, revokeTokens } from '../../../src/accounts/tok
 import { openLog } from '../../../src/observe/log.ts';
 import { event, load } from '../../support/events.ts';
 import { paths } from '../../support/oracle.ts';
-import { environmentOf, useCommands } from '../../support/process.ts';
+import { environmentOf, postJson, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -26,11 +26,7 @@ beforeAll(() =>
 );
 
 async function ask(path: string, token: string) {
-  const answer = await fetch(`${service.url}${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body,
-  });
+  const answer = await postJson(`${service.url}${path}`, token, body);
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 

@@ -12,7 +12,7 @@ import { createToken } from '../../../src/accounts/tokens.ts';
 import { useCluster } from '../../support/cluster.ts';
 import { event, load, loadRows, ndjson, withFile } from '../../support/events.ts';
 import { thorough } from '../../support/mode.ts';
-import { environmentOf, listening, useCommands } from '../../support/process.ts';
+import { environmentOf, listening, postJson, useCommands } from '../../support/process.ts';
 import { seededRandom } from '../../support/random.ts';
 import { replaceBy } from '../../support/replace-suite.ts';
 import { type TestStore, useClusterStore, useStore } from '../../support/store.ts';
@@ -85,11 +85,7 @@ function expectTruth(db: TestStore, { seed, changes, services, cluster = false }
 
   async function ask(url: string, question: number): Promise<{ text: string; cache: string }> {
     const { account, path, body } = questions[question] ?? { account: '', path: '', body: '' };
-    const response = await fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tokens.get(account)}`, 'content-type': 'application/json' },
-      body,
-    });
+    const response = await postJson(`${url}${path}`, tokens.get(account), body);
     const text = await response.text();
     if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`);
     return {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { certificateIn } from '../../support/certificate.ts';
-import { environmentOf, listening, useCommands } from '../../support/process.ts';
+import { environmentOf, listening, postJson, useCommands } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -50,10 +50,10 @@ test('with the file of its authority commands and reports reach it over TLS', as
   const listed = await commands.run(['token', 'list'], trusting);
   expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('over TLS')]);
   const url = await listening(commands.start(['serve'], { ...trusting, PORT: '0' }));
-  const answer = await fetch(`${url}/v1/campaigns`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
-  });
+  const answer = await postJson(
+    `${url}/v1/campaigns`,
+    token,
+    '{"start_time":"2026-03-01","end_time":"2026-03-31"}',
+  );
   expect([answer.status, JSON.parse(await answer.text()).result.rows]).toEqual([200, []]);
 });

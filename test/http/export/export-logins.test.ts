@@ -2,7 +2,7 @@ import pino from 'pino';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { createToken, listTokens, revokeTokens } from '../../../src/accounts/tokens.ts';
 import { event, load } from '../../support/events.ts';
-import { environmentOf, useCommands } from '../../support/process.ts';
+import { environmentOf, postJson, useCommands } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
 
@@ -47,11 +47,7 @@ describe('a token as the password', () => {
 
 describe('a link', () => {
   const post = (path: string, token: string, fields: object) =>
-    fetch(`${service.url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...march, ...fields }),
-    });
+    postJson(`${service.url}${path}`, token, { ...march, ...fields });
   const linkOf = async (fields: object = {}, token = service.token('linking')) => {
     const made = await post('/v1/links/campaigns.csv', await token, fields);
     expect(made.status).toBe(200);

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { freePort } from '../../../bench/harness/free-ports.ts';
 import { event, ndjson } from '../../support/events.ts';
-import { type Command, environmentOf, listening, startProcess, useCommands } from '../../support/process.ts';
+import {
+  type Command,
+  environmentOf,
+  listening,
+  postJson,
+  startProcess,
+  useCommands,
+} from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
@@ -86,17 +93,10 @@ test('behind nginx with its limits every step of a load works, and a report with
 
   const serve = commands.start(['serve'], { ...env, PORT: '0' });
   const url = await listening(serve);
-  const asked = await fetch(`${url}/v1/campaigns`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await done('token', 'create', 'a')}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify({
-      start_time: '2026-01-01',
-      end_time: '2026-12-31',
-      filters: { campaign_id: [...campaigns.slice(1), ...others] },
-    }),
+  const asked = await postJson(`${url}/v1/campaigns`, await done('token', 'create', 'a'), {
+    start_time: '2026-01-01',
+    end_time: '2026-12-31',
+    filters: { campaign_id: [...campaigns.slice(1), ...others] },
   });
   const answer = await asked.text();
   expect(asked.status, answer).toBe(200);
