@@ -1,5 +1,6 @@
 import type { Page, Request } from 'playwright-core';
 import { expect } from 'vitest';
+import { signal } from '../support/held.ts';
 
 /** Days before today, `yyyy-mm-dd`; the services of the tests count days in UTC. */
 export function daysAgo(days: number): string {
@@ -125,10 +126,7 @@ export async function holdNext(
   ask: () => Promise<unknown>,
   isIt: (request: Request) => boolean = () => true,
 ): Promise<() => Promise<void>> {
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const [release, released] = signal();
   let held: Request | undefined;
   // `finished()` of its response waits for ever where the page breaks it off while it is answered.
   const ended = new Promise<void>((resolve) => {

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { event, load } from '../support/events.ts';
+import { signal } from '../support/held.ts';
 import { useService } from '../support/service.ts';
 import { reachedBy, useStatementsBetween } from '../support/statements-between.ts';
 import { useStore } from '../support/store.ts';
@@ -11,11 +12,8 @@ const db = useStore();
 const mark = 'max_result_bytes';
 /** Statements of comparisons, with their settings. */
 const statements: string[] = [];
-let release = () => {};
 /** Until then none of them comes to ClickHouse. */
-const released = new Promise<void>((resolve) => {
-  release = resolve;
-});
+const [release, released] = signal();
 const way = useStatementsBetween(
   () => db.address.url,
   async ({ query, settings }) => {

@@ -2,6 +2,15 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Store } from '../../clickhouse/client.ts';
 
+/** What gives a signal, and what waits for it. */
+export function signal(): [give: () => void, given: Promise<void>] {
+  let give = (): void => undefined;
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  return [() => give(), given];
+}
+
 export interface Held {
   /** The store, but statements that match, or whose parameters or values do, wait for the release. */
   readonly store: Store;
@@ -12,14 +21,8 @@ export interface Held {
 
 /** Holds open the gap before a statement, to let others into it. */
 export function heldAt(store: Store, pattern: RegExp): Held {
-  let release = (): void => undefined;
-  let come = (): void => undefined;
-  const gate = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  const reached = new Promise<void>((resolve) => {
-    come = resolve;
-  });
+  const [release, released] = signal();
+  const [come, reached] = signal();
   const wait = async (
     { query, query_params = {} }: { query: string; query_params?: object },
     values?: Buffer,
@@ -27,7 +30,7 @@ export function heldAt(store: Store, pattern: RegExp): Held {
     const texts = [query, JSON.stringify(query_params), `${values ?? ''}`];
     if (!texts.some((text) => pattern.test(text))) return;
     come();
-    await gate;
+    await released;
   };
   const held: Store = Object.create(store);
   held.command = async (params) => {
@@ -47,5 +50,5 @@ export function heldAt(store: Store, pattern: RegExp): Held {
     await wait(params);
     return store.query(params);
   };
-  return { store: held, reached, release: () => release() };
+  return { store: held, reached, release };
 }

@@ -4,6 +4,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { reportFormats } from '../../../src/report/formats.ts';
 import { insertLarge } from '../../support/accounts.ts';
 import { event, load } from '../../support/events.ts';
+import { signal } from '../../support/held.ts';
 import { useService } from '../../support/service.ts';
 import { type Passing, reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
@@ -44,10 +45,7 @@ const settingsOf = (name: string) => sent.filter(isReport).map(({ settings }) =>
 const priorities = () => settingsOf('priority');
 
 test('a first answer takes two statements at once: neither waits for the other, and none asks how large it is', async () => {
-  let bothSent: () => void = () => {};
-  const both = new Promise<void>((resolve) => {
-    bothSent = resolve;
-  });
+  const [bothSent, both] = signal();
   hold = () => {
     if (sent.length === 2) bothSent();
     return both;
@@ -138,10 +136,7 @@ test('nobody waits until another has read an equal report, if that is sent as it
   const isKnownInTime = async (account: string): Promise<boolean> => {
     sent = [];
     const ask = () => service.post(finest, account, range);
-    let release: () => void = () => {};
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const [release, released] = signal();
     let [isLongKnown, isLate, isHeld] = [false, false, false];
     hold = (passing) => {
       const priority = isReport(passing) && passing.settings.get('priority');

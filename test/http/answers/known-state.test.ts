@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { event, load } from '../../support/events.ts';
+import { signal } from '../../support/held.ts';
 import { useService } from '../../support/service.ts';
 import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
 import { useStore } from '../../support/store.ts';
@@ -72,12 +73,3 @@ test('who asks later does not share an answer that was begun before the last cha
   goOn();
   expect(await early).toEqual([3, 'fwd=uri-miss']);
 });
-
-/** How to give it, and what waits for it. */
-function signal(): [() => void, Promise<void>] {
-  let give: () => void = () => {};
-  const given = new Promise<void>((resolve) => {
-    give = resolve;
-  });
-  return [give, given];
-}

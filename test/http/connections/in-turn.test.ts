@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { HttpEnv } from '../../../src/http/request/env.ts';
 import { type Listening, listen } from '../../../src/http/server/listen.ts';
 import { openLog } from '../../../src/observe/log.ts';
+import { signal } from '../../support/held.ts';
 import { receivedAnswers } from '../received-answers.ts';
 
 /** What the app was given, in this order, and how it is told to answer the first. */
@@ -98,10 +99,7 @@ test('what waits behind a request is not worked on when the caller leaves', asyn
 test('a caller who leaves an answer unread is cut off, whatever was asked for', async () => {
   // More than the network takes.
   const bytes = 30_000_000;
-  let onClose = (): void => undefined;
-  const closed = new Promise<void>((resolve) => {
-    onClose = resolve;
-  });
+  const [onClose, closed] = signal();
   const app = new Hono<HttpEnv>().all('*', (c) => {
     c.env.outgoing.once('close', onClose);
     return c.body('x'.repeat(bytes));

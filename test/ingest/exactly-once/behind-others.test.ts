@@ -8,6 +8,7 @@ import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { signal } from '../../support/held.ts';
 import { useLoader } from '../../support/loader.ts';
 import { parquetFile } from '../../support/parquet.ts';
 import { useStore } from '../../support/store.ts';
@@ -36,11 +37,8 @@ function silence(ids: readonly string[]): void {
 
 /** A rebuild that waits for what began before it; it ends as soon as it need not. */
 async function waitingRebuild(): Promise<{ readonly id: string; readonly ended: Promise<void> }> {
-  let waits = () => {};
-  const waiting = new Promise<void>((resolve) => {
-    waits = resolve;
-  });
-  const begun = Load.begin(db.store, { kind: 'rebuild', file: 'all' }, new Date(), { onWait: () => waits() });
+  const [onWait, waiting] = signal();
+  const begun = Load.begin(db.store, { kind: 'rebuild', file: 'all' }, new Date(), { onWait });
   const ended = begun.then((load) => load.finish());
   await Promise.race([waiting, ended]);
   const query = "SELECT load_id AS id FROM loads WHERE kind = 'rebuild' ORDER BY version DESC LIMIT 1";

@@ -7,6 +7,7 @@ import { Load } from '../../../ingest/ledger/load.ts';
 import { commentOf } from '../../../ingest/ledger/loads-at-work.ts';
 import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { signal } from '../../support/held.ts';
 import { useLoader } from '../../support/loader.ts';
 import { onlyChunk } from '../../support/only-chunk.ts';
 import { onEveryShard, useStore } from '../../support/store.ts';
@@ -118,11 +119,8 @@ const begun = (kind: 'events' | 'rebuild', onWait?: (other: string) => void) =>
 
 /** A rebuild that waits for what began before it. */
 async function waitingRebuild(): Promise<{ ended: boolean; readonly load: Promise<Load> }> {
-  let waits: () => void = () => {};
-  const waiting = new Promise<void>((resolve) => {
-    waits = resolve;
-  });
-  const load = begun('rebuild', () => waits());
+  const [onWait, waiting] = signal();
+  const load = begun('rebuild', onWait);
   const rebuild = { ended: false, load };
   void load.then(() => {
     rebuild.ended = true;

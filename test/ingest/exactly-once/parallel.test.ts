@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { atMost, inParallel } from '../../../ingest/load/parallel.ts';
+import { signal } from '../../support/held.ts';
 
 async function* items(count: number, read: (n: number) => void = () => {}): AsyncGenerator<number> {
   for (let n = 0; n < count; n++) {
@@ -39,10 +40,7 @@ test('so many work at a time, in order, and one more is read than work', async (
 test('the next begins when one has left, before its work is done', async () => {
   const inSlot = atMost(1, never);
   const steps: string[] = [];
-  let release = () => {};
-  const released = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const [release, released] = signal();
   const first = inSlot(async (leave) => {
     leave();
     leave();
