@@ -1,6 +1,6 @@
 import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { firstCut, type JudgedChunks, type SendableChunk } from '../chunks/sendable-chunk.ts';
+import { firstCut, type JudgedChunks, type OpenInput, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
@@ -12,15 +12,14 @@ import type { JudgeOptions } from '../event/judge.ts';
 import { type FileReading, plainReading } from '../event/reading.ts';
 import type { SheetDates } from '../event/values.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, sizeOf } from '../input/input.ts';
 import { InputChanged, InputError } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
-import { type Load, type LoadCounts, noCounts } from '../ledger/load.ts';
+import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { LoadError, loadFailure, Stopped } from '../ledger/load-error.ts';
 import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
-import { beginLoad } from './begin-load.ts';
 import { knownChunks } from './known-chunks.ts';
 import { mendChunks } from './mend-chunks.ts';
 import { describeMidnights, describeOddDays } from './odd-times.ts';
@@ -265,6 +264,47 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
       ).catch(() => {});
     await opened?.close();
   }
+}
+
+/**
+ * Opens an input and begins its load, beside which none runs of what begins alike. One that cannot be opened is a load as
+ * well, which has failed. Others may wait for their first bytes for ever, and are seen to run meanwhile; those that have a
+ * size take the turn of their beginning at once.
+ * @returns no load for a dry run
+ */
+async function beginLoad(
+  opening: () => Promise<OpenInput>,
+  options: EventLoadOptions,
+  counts: LoadCounts,
+): Promise<{ load: Load | undefined; opened: OpenInput | undefined; failure: unknown }> {
+  const { store, input, dedupe = false, dryRun, now, signal } = options;
+  const { name: file } = input;
+  const startedAt = now();
+  const begin = async (lock = '') => {
+    if (dryRun || options.load) return dryRun ? undefined : options.load;
+    try {
+      return await Load.begin(store, { kind: 'events', file, dedupe, lock, counts }, startedAt, options);
+    } catch (error) {
+      const failure = loadFailure(error, file, signal);
+      throw failure instanceof Stopped ? failure : error;
+    }
+  };
+  let load = sizeOf(input) === undefined ? await begin() : undefined;
+  let opened: OpenInput | undefined;
+  let failure: unknown;
+  try {
+    opened = await opening();
+    if (load && !options.load && opened.begins) await load.takeLock(opened.begins, options);
+  } catch (error) {
+    failure = error;
+  }
+  try {
+    load ??= await begin(opened?.begins);
+  } catch (error) {
+    await opened?.close();
+    throw error;
+  }
+  return { load, opened, failure };
 }
 
 function overwritten(cause: InputError, load: string): InputError {
