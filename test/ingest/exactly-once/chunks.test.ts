@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { ChunkChain } from '../../../ingest/chunks/chunk-chain.ts';
-import { type Chunk, cutChunks } from '../../../ingest/chunks/cut-chunks.ts';
 import { LineReader } from '../../../ingest/chunks/line-reader.ts';
 import type { KnownChunks } from '../../../ingest/chunks/sendable-chunk.ts';
+import { type Chunk, cutChunks } from '../../../ingest/chunks/text-chunks.ts';
 import type { ByteSource } from '../../../ingest/input/byte-source.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 
