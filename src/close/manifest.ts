@@ -4,12 +4,13 @@ import * as z from 'zod';
 import type { Catalog } from '../../catalog/catalog.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import type { Reader } from '../../clickhouse/reader.ts';
+import { jsonIn } from '../../ingest/input/text.ts';
 import { compileExplanation } from '../report/explain/compile-explanation.ts';
 import { explainedRow } from '../report/explain/explain-request.ts';
 import type { ShardRouting } from '../report/plan.ts';
 import type { Close } from './closes.ts';
 import { daysOfMonth } from './month.ts';
-import { checkSignature, type PublicKey, parsed, publicKeyOf, signatureOf } from './signature.ts';
+import { checkSignature, type PublicKey, publicKeyOf, signatureOf } from './signature.ts';
 
 interface ManifestOptions {
   readonly timezone: string;
@@ -80,7 +81,7 @@ export interface CheckedManifest extends z.infer<typeof said> {
  */
 export function readManifest(manifest: Buffer, keys?: readonly PublicKey[]): CheckedManifest {
   const [line = '', signature = '', ...more] = manifest.toString().split('\n');
-  const of = said.safeParse(parsed(line)).data;
+  const of = said.safeParse(jsonIn(line)).data;
   // Bytes that are no UTF-8 are lost in text.
   const isWhole = Buffer.from(manifest.toString()).equals(manifest) && manifest.at(-1) === 0x0a;
   if (!of || !isWhole || more.length > 1 || more.join('') !== '')
@@ -112,7 +113,7 @@ export async function checkManifest(
   }
   const digest = hash.digest('hex');
   if (digest !== of.revision) throw new Error(`the rows have the sha256 ${digest}, not ${of.revision}`);
-  const head = Object(parsed(first.subarray(0, first.indexOf(0x0a)).toString()));
+  const head = Object(jsonIn(first.subarray(0, first.indexOf(0x0a)).toString()));
   if (head.account_id !== of.account_id || head.month !== of.month)
     throw new Error(`the rows are those of ${head.account_id} ${head.month}`);
   return of;

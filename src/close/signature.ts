@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import * as z from 'zod';
+import { jsonIn } from '../../ingest/input/text.ts';
 
 /** A public key as a JWKS has it (RFC 7517, RFC 8037). */
 const publicKey = z.object({
@@ -41,8 +42,8 @@ export function signatureOf(payload: Buffer, key: KeyObject, kid: string): strin
  * @throws where it is no such signature, none of the keys is its key, or it is of other bytes
  */
 export function checkSignature(payload: Buffer, line: string, keys: readonly PublicKey[]): string {
-  const { data } = signature.safeParse(parsed(line));
-  const head = header.safeParse(data && parsed(Buffer.from(data.protected, 'base64url').toString())).data;
+  const { data } = signature.safeParse(jsonIn(line));
+  const head = header.safeParse(data && jsonIn(Buffer.from(data.protected, 'base64url').toString())).data;
   // One way to write a signature: decoders pass over bits that mean nothing.
   const isPlain = (text: string) => Buffer.from(text, 'base64url').toString('base64url') === text;
   if (!data || !head || JSON.stringify(data) !== line || !isPlain(data.signature) || !isPlain(data.protected))
@@ -59,12 +60,3 @@ export function checkSignature(payload: Buffer, line: string, keys: readonly Pub
 
 const signedBytes = (head: string, payload: Buffer) =>
   Buffer.from(`${head}.${payload.toString('base64url')}`, 'ascii');
-
-/** What a text says as JSON; undefined where it is no JSON. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
