@@ -19,7 +19,7 @@ async function parquet(): Promise<Buffer> {
                    {account:String} AS advertiser_id, 'campaign' AS campaign_id, toInt64(1) AS quantity,
                    toDecimal64('1.25', 6) AS spend, true AS confirmed
             FROM numbers(6) FORMAT Parquet`,
-    query_params: { account: handed.account },
+    query_params: { account: handed.own.account },
   });
   return buffer(stream);
 }
@@ -65,13 +65,13 @@ describe('every way to hand over events counts each once, and a second time chan
     'a folder': async () => {
       await file('a.csv', csv(events(2)));
       await file('b.ndjson.gz', gzipSync(ndjson(events(4))));
-      return [handed.home];
+      return [handed.own.home];
     },
     'a pattern': async () => {
       await file('part-1.csv', csv(events(2)));
       await file('part-2.csv', csv(events(4)));
       await file('other.csv', csv(events(1)));
-      return [join(handed.home, 'part-*.csv')];
+      return [join(handed.own.home, 'part-*.csv')];
     },
   };
 
@@ -102,7 +102,7 @@ test('--suggest prints a mapping that can be kept in a file, and what the file w
     stderr: expect.stringContaining('mapping.json: fill_in.advertiser_id: no column names the account'),
   });
   expect(
-    await loaded(['--mapping', mapping, '--set', `advertiser_id=${handed.account}`, path]),
+    await loaded(['--mapping', mapping, '--set', `advertiser_id=${handed.own.account}`, path]),
   ).toMatchObject({ rows: 3 });
 });
 
@@ -127,7 +127,12 @@ test('--suggest says that its condition leaves out what it looked at, and takes 
   const totals = await file('totals.csv', `Day,Campaign ID,Clicks\n${'Total,,40\n'.repeat(3)}${days}`);
   const { stdout, stderr } = await ingest(['events', '--suggest', totals]);
   expect(stderr).toContain("where leaves out all of the first records: {Day} NOT IN ('Total')");
-  const flags = ['--mapping', await file('mapping.json', stdout), '--set', `advertiser_id=${handed.account}`];
+  const flags = [
+    '--mapping',
+    await file('mapping.json', stdout),
+    '--set',
+    `advertiser_id=${handed.own.account}`,
+  ];
   const loading = await ingest(['events', ...flags, totals]);
   expect(loading).toMatchObject({ code: 0, stderr: expect.stringMatching(/, 3 left out by where$/m) });
   const bare = await file('bare.csv', '01-Sep-26,c1,mobile,mobile\n');

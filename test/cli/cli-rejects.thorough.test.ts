@@ -64,7 +64,7 @@ test('a row of Parquet is named by its number, however it is packed', async () =
                      'impression' AS event_type, {account:String} AS advertiser_id, 'campaign' AS campaign_id,
                      toInt64(if(number = 6, 0, 1)) AS quantity
               FROM numbers(9) FORMAT Parquet`,
-      query_params: { account: handed.account },
+      query_params: { account: handed.own.account },
       clickhouse_settings: { output_format_parquet_compression_method: codec },
     });
     paths.push(await file(`${codec}.parquet`, await buffer(stream)));

@@ -33,26 +33,10 @@ async function countedInReports(db: TestStore, account: string): Promise<number>
 
 /** Events handed to `adtally ingest` in some way, of an account of each test's own. */
 export function useHandedOver(db: TestStore) {
-  const { own, file, run } = useLoader(db);
+  const { own, file, run, loaded } = useLoader(db);
   const ingest = (args: readonly string[], input?: Input) => run(['ingest', ...args], input);
   return {
-    get account() {
-      return own.account;
-    },
-    get home() {
-      return own.home;
-    },
-    file,
-    ingest,
-    /** Loads events, which must succeed without a rejected row. */
-    loaded: async (
-      args: readonly string[],
-      input?: Input,
-    ): Promise<{ rows: number; repeated_rows: number }> => {
-      const { code, stdout, stderr } = await ingest(['events', '--json', ...args], input);
-      expect(code, stderr).toBe(0);
-      return JSON.parse(stdout);
-    },
+    ...{ own, file, ingest, loaded },
     counted: () => countedInReports(db, own.account),
     /** So many events of the account of the test. */
     events: (count: number, fields: Partial<EventLine> = {}) =>

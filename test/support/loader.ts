@@ -29,6 +29,8 @@ export interface TestLoader {
   run(args: readonly string[], input?: Input): Promise<Ended>;
   /** Loads files, with `--json`. */
   ingest(...args: string[]): Promise<Ended>;
+  /** The same, which must go well without a rejected row. */
+  loaded(args: readonly string[], input?: Input): Promise<Loaded>;
   /** Events of the advertiser of this test. */
   counted(): Promise<number>;
   /** Kills what still runs. */
@@ -36,12 +38,14 @@ export interface TestLoader {
 }
 
 interface Loaded {
+  readonly loads: readonly string[];
   readonly rows: number;
   readonly repeated_rows: number;
+  readonly duplicate_rows: number;
 }
 
 /** What a load with `--json` came to; it must have gone well. */
-export async function done(command: Command): Promise<Loaded> {
+export async function done(command: Pick<Command, 'ended'>): Promise<Loaded> {
   const { code, stdout, stderr } = await command.ended;
   expect(code, stderr).toBe(0);
   return JSON.parse(stdout);
@@ -75,6 +79,7 @@ export function useLoader(db: TestStore): TestLoader {
     start,
     run,
     ingest: (...args) => run(['ingest', 'events', '--json', ...args]),
+    loaded: (args, input) => done({ ended: run(['ingest', 'events', '--json', ...args], input) }),
     counted: async () => {
       const query = 'SELECT toUInt32(count()) AS events FROM events WHERE advertiser_id = {account:String}';
       const [row] = await select<{ events: number }>(db.store, query, { account: own.account });
