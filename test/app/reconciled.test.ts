@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { maxFileBytes } from '../../src/reconcile/limits.ts';
+import { useFolder } from '../support/folder.ts';
 import { seededRandom } from '../support/random.ts';
 import { useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
@@ -15,8 +14,7 @@ import { holdNext, tabTo, whole } from './pages.ts';
 const db = useStore();
 const service = useService(db);
 const browser = useBrowser();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-compared-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 const account = 'shop';
 const campaigns = ['north', 'south', 'a campaign with quite a long name, as they have them'];
 

@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
@@ -9,13 +8,13 @@ import { loadEvents } from '../../ingest/load/load-events.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { heldAt } from '../support/held.ts';
 import { postJson, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
 const run = useCommandRunners();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-backup-'));
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const folder = useFolder();
 
 const env = { DATA_DIR: join(folder, 'data') };
 /** The engine runs throughout, so that commands need not start one each. */

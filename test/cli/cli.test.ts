@@ -1,25 +1,23 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { listSignOuts } from '../../src/accounts/sign-outs.ts';
 import { listTokens, purposeOf } from '../../src/accounts/tokens.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { environmentOf, startProcess, useCommands } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
 const runCommand = useCommandRunners();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-cli-'));
-
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const folder = useFolder();
 
 let account: string;
 let made = 0;

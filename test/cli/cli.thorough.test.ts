@@ -1,13 +1,11 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { useCommands } from '../support/process.ts';
 
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-cli-'));
-
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const folder = useFolder();
 
 test('commands that start at once on a fresh DATA_DIR share it, and leave no process behind', async () => {
   const env = { DATA_DIR: join(folder, 'fresh') };

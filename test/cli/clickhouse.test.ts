@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { startProcess, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-clickhouse-'));
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const folder = useFolder();
 
 test('clickhouse prints a curl line that works as it is, and no password', async () => {
   const DATA_DIR = join(folder, "it's data");

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ConfigError, loadConfig } from '../../src/config/config.ts';
+import { useFolder } from '../support/folder.ts';
 
 /** The message of a configuration with these variables. */
 function refusal(env: Record<string, string>): string {
@@ -156,7 +156,7 @@ test.each([
 });
 
 describe('a secret in a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'adtally-secrets-'));
+  const folder = useFolder();
   const fileOf = (text: string) => {
     const file = join(folder, randomUUID());
     writeFileSync(file, text);

@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connect, select } from '../../clickhouse/client.ts';
 import type { EmbeddedLease } from '../../clickhouse/embedded/embedded.ts';
 import { embedded, fileOf } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { adtally, makeNewer } from '../support/killed-commands.ts';
 import { listening } from '../support/process.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-older-'));
+const folder = useFolder();
 const dataDir = join(folder, 'data');
 const current = fileOf('src/cli');
 let newer: string;
@@ -54,7 +54,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await lease.release();
-  rmSync(folder, { recursive: true, maxRetries: 20 });
   rmSync(dirname(dirname(newer)), { recursive: true, maxRetries: 20 });
 });
 

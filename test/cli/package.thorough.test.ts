@@ -5,27 +5,23 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { useFolder } from '../support/folder.ts';
 import { checkout, type Ended, listening, postJson, startProcess } from '../support/process.ts';
 
 /** `nobody`, where the tests run as root. */
 const nobody = 65_534;
 const asNobody = process.getuid?.() === 0;
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-package-'));
+const folder = useFolder();
 const home = join(folder, 'home');
 const empty = join(folder, 'empty');
 let tarball = '';
-
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 
 /** Starts a program as a user without rights, in the folder of the installation, with a `HOME` that was empty. */
 function start(program: string, args: readonly string[], env: Record<string, string> = {}) {

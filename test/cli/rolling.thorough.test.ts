@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { freePorts } from '../../bench/harness/free-ports.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
+import { useFolder } from '../support/folder.ts';
 import { type Command, environmentOf, listening, postJson, useCommands } from '../support/process.ts';
 import { proxyOfCluster, startNginx } from '../support/shipped-proxies.ts';
 import { useStore } from '../support/store.ts';
@@ -12,11 +10,10 @@ import { useStore } from '../support/store.ts';
 /** Two services behind nginx, as docker-compose.cluster.yml has them, each replaced while callers ask for reports. */
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-rolling-'));
+const folder = useFolder();
 let nginx: Command | undefined;
 afterAll(async () => {
   await nginx?.kill('SIGTERM');
-  rmSync(folder, { recursive: true, maxRetries: 20 });
 });
 
 const rows = 20_000;

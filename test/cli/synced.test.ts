@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { allSynced } from '../../src/cli/command/synced.ts';
+import { useFolder } from '../support/folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-synced-'));
+const folder = useFolder();
 
 test('what is named in a folder and gone when its turn comes is left out; a folder that is not there is an error', async () => {
   mkdirSync(join(folder, 'table'));

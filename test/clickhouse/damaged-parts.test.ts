@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,14 +10,14 @@ import { useCommandRunners } from '../support/command-runners.ts';
 import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { event, ndjson } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { listening, postJson, useCommands } from '../support/process.ts';
 import { metric } from '../support/service.ts';
 import { createMigrated } from '../support/store.ts';
 
 const commands = useCommands();
 const run = useCommandRunners();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-damaged-'));
-afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
+const folder = useFolder();
 const env = { DATA_DIR: join(folder, 'data'), PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
 
 let lease: EmbeddedLease;

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { embedded } from '../support/compiled.ts';
+import { useFolder } from '../support/folder.ts';
 import { startProcess } from '../support/process.ts';
 import { ask, basic, isRoot, nobody } from '../support/strangers.ts';
 
 const { acquireEmbedded } = await embedded();
-const root = mkdtempSync(join(tmpdir(), 'adtally-port-'));
-afterAll(() => rmSync(root, { recursive: true, maxRetries: 20 }));
+const root = useFolder();
 
 /** Tries every way to get the port, again and again, and prints those that worked. Node 20 cannot share a port. */
 const squat = `

@@ -1,6 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
@@ -12,6 +11,7 @@ import { keysOf } from '../../src/config/signing.ts';
 import { close, useCloses } from '../support/closes.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { event, load } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { environmentOf, startProcess } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { onEveryShard, useStore } from '../support/store.ts';
@@ -26,7 +26,7 @@ const service = useService(db, { SIGNING_KEY: pem + retired });
 const closes = useCloses(db, service);
 const runCommand = useCommandRunners();
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-manifest-'));
+const folder = useFolder();
 const fileOf = (name: string, content: string | Buffer) => {
   writeFileSync(join(folder, name), content);
   return join(folder, name);

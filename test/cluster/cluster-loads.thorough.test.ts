@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
@@ -11,6 +10,7 @@ import { listTokens } from '../../src/accounts/tokens.ts';
 import { useCluster } from '../support/cluster.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { type EventLine, event, load, loadRows, ndjson } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { type Command, environmentOf, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { addressOf, useClusterStore } from '../support/store.ts';
@@ -22,14 +22,12 @@ const service = useService(test);
 const commands = useCommands();
 const run = useCommandRunners();
 let nodes: Store[];
-let folder: string;
+const folder = useFolder();
 beforeAll(async () => {
   nodes = cluster.nodes.map((node) => connect(addressOf(node, test.store.address.database)));
-  folder = await mkdtemp(join(tmpdir(), 'adtally-cluster-loads-'));
 });
 afterAll(async () => {
   await Promise.all(nodes.map((node) => node.close()));
-  await rm(folder, { recursive: true, force: true });
 });
 
 const node = (number: number): Store => nodes[number - 1] ?? test.store;

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../clickhouse/client.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { insertLarge } from '../support/accounts.ts';
 import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
+import { useFolder } from '../support/folder.ts';
 import { listening, openReport, useCommands } from '../support/process.ts';
 import { createMigrated } from '../support/store.ts';
 import { reportsRunning } from './report-statements.ts';
@@ -18,7 +17,7 @@ type EmbeddedStore = ReturnType<typeof useEmbeddedStore>;
 /** An embedded store of its own with one large account, and what services on it need. */
 export function useEmbeddedStore(rows?: number) {
   const commands = useCommands();
-  const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-'));
+  const folder = useFolder();
   const dataDir = join(folder, 'data');
   const env = { DATA_DIR: dataDir, PORT: '0', RATE_LIMIT_REQUESTS: '100000' };
   let token: string;
@@ -37,7 +36,6 @@ export function useEmbeddedStore(rows?: number) {
     await commands.killAll();
     await vi.waitUntil(() => !engine(), { timeout: 40_000 });
   });
-  afterAll(() => rmSync(folder, { recursive: true, maxRetries: 20 }));
 
   const engine = () => engineIn(dataDir);
   const runningEngine = () => {

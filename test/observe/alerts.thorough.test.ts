@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type EventLine, event, load, ndjson } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { type Held, heldAt } from '../support/held.ts';
 import { useLoader } from '../support/loader.ts';
 import { type Prometheus, rulesFile, startPrometheus } from '../support/prometheus.ts';
@@ -20,7 +20,7 @@ const service = useService(db, { ALERT_LOW_DAY_AFTER_HOURS: '0' }, undefined, {
   figureTimes: { everyMs: 2_000, partOfTime: 1 },
 });
 const loader = useLoader(db);
-const folder = mkdtempSync(join(tmpdir(), 'adtally-alerts-'));
+const folder = useFolder();
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const begunAt = Date.now();
@@ -66,7 +66,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await prometheus?.stop();
-  rmSync(folder, { recursive: true });
 });
 
 /**

@@ -1,5 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -8,11 +7,12 @@ import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { unload } from '../../ingest/history/unload.ts';
 import { changeChunks } from '../../ingest/ledger/change-chunks.ts';
 import { event } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { seededRandom } from '../support/random.ts';
 import { bodyOf, type TestReceiver, useReceiver } from '../support/receiver.ts';
 import { useStore } from '../support/store.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-channels-'));
+const folder = useFolder();
 writeFileSync(join(folder, 'other.json'), '{"set":{"reason":"other"}}');
 const db = useStore();
 const receiver = repeating(useReceiver(db, { MAPPINGS_DIR: folder }));

@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
@@ -9,6 +6,7 @@ import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { event } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { environmentOf, listening, useCommands } from '../support/process.ts';
 import { bodyOf, sendTo } from '../support/receiver.ts';
 import { startNginx } from '../support/shipped-proxies.ts';
@@ -16,7 +14,7 @@ import { useStore } from '../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-push-nginx-'));
+const folder = useFolder();
 
 /** nginx, which repeats what the first service does not answer in time, or at all, to the second. */
 async function nginxBefore(first: string, second: string) {

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, type ClientRequest, get, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { ClickHouseError } from '@clickhouse/client';
@@ -15,12 +14,13 @@ import { tooManyBodies } from '../../src/receive/body.ts';
 import { Mappings } from '../../src/receive/mappings.ts';
 import { startReceiver } from '../../src/receive/service.ts';
 import { event } from '../support/events.ts';
+import { useFolder } from '../support/folder.ts';
 import { paths } from '../support/oracle.ts';
 import { bodyOf, sendTo, useReceiver } from '../support/receiver.ts';
 import { metric, statusWith, useService } from '../support/service.ts';
 import { useStore } from '../support/store.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-mappings-'));
+const folder = useFolder();
 writeFileSync(join(folder, 'shop.json'), '{"map":{"campaign_id":"campaign"},"set":{"advertiser_id":"shop"}}');
 writeFileSync(
   join(folder, 'other.json'),

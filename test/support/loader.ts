@@ -1,10 +1,9 @@
-import { mkdtempSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useCommandRunners } from './command-runners.ts';
+import { useFolder } from './folder.ts';
 import { type Command, type Ended, environmentOf, type Input, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
 
@@ -53,9 +52,9 @@ export async function done(command: Pick<Command, 'ended'>): Promise<Loaded> {
 
 /** The loader as its users start it, on the store of a test file. */
 export function useLoader(db: TestStore): TestLoader {
+  const folder = useFolder();
   const commands = useCommands();
   const runCommand = useCommandRunners();
-  const folder = mkdtempSync(join(tmpdir(), 'adtally-loader-'));
   const own = { account: '', home: folder };
   let made = 0;
   beforeEach(async () => {

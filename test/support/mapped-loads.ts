@@ -1,13 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { mappedReading } from '../../ingest/event/reading.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
 import { type MappingFlags, readMapping } from '../../ingest/mapping/read-mapping.ts';
 import { validateMapping } from '../../ingest/mapping/validate-mapping.ts';
+import { useFolder } from './folder.ts';
 import { useStore } from './store.ts';
 
 /** What a load came to: the fields asked for of each event, and the faults of each rejected row. */
@@ -21,13 +20,9 @@ export interface MappedLoad {
 /** Loads through mappings, on a database of the test file. */
 export function useMappedLoads() {
   const db = useStore();
-  let folder = '';
+  const folder = useFolder();
   let made = 0;
   const warned: string[] = [];
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'adtally-mapping-'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
 
   const written = async (name: string, content: string | Buffer) => {
     await writeFile(join(folder, name), content);

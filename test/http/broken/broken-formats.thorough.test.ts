@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -10,12 +8,13 @@ import { createToken } from '../../../src/accounts/tokens.ts';
 import { reportFormats } from '../../../src/report/formats.ts';
 import { embedded } from '../../support/compiled.ts';
 import { engineIn } from '../../support/embedded-processes.ts';
+import { useFolder } from '../../support/folder.ts';
 import { type Command, listening, useCommands } from '../../support/process.ts';
 import { createMigrated } from '../../support/store.ts';
 import { reportsRunning } from '../report-statements.ts';
 
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-broken-formats-'));
+const folder = useFolder();
 const dataDir = join(folder, 'data');
 
 const { json: _, ...rowFormats } = reportFormats;
@@ -62,7 +61,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await serve.kill('SIGTERM');
   await vi.waitUntil(() => !engine(), { timeout: 40_000 });
-  rmSync(folder, { recursive: true, maxRetries: 20 });
 });
 
 const engine = () => engineIn(dataDir);

@@ -1,16 +1,16 @@
 import { once } from 'node:events';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../../bench/harness/free-ports.ts';
 import { maxFileBytes } from '../../../src/reconcile/limits.ts';
+import { useFolder } from '../../support/folder.ts';
 import { startProcess } from '../../support/process.ts';
 import { proxyOfCluster, proxyOfDocs, startNginx } from '../../support/shipped-proxies.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-shipped-proxies-'));
+const folder = useFolder();
 
 /** A service that says how large a body is, breaks off, or has as many headers as Node.js takes. */
 const service = createServer(async (request, response) => {

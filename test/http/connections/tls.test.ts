@@ -1,18 +1,17 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { certificateIn } from '../../support/certificate.ts';
+import { useFolder } from '../../support/folder.ts';
 import { environmentOf, listening, postJson, useCommands } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-tls-'));
+const folder = useFolder();
 const files = certificateIn(folder);
 
 /** The real ClickHouse behind TLS, with a certificate that only its own authority knows: itself. */

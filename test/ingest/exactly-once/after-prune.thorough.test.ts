@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -9,24 +8,23 @@ import { retrying } from '../../../clickhouse/retry.ts';
 import { useCommandRunners } from '../../support/command-runners.ts';
 import { embedded } from '../../support/compiled.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { useFolder } from '../../support/folder.ts';
 import { environmentOf, isAlive, useCommands } from '../../support/process.ts';
 import { createMigrated } from '../../support/store.ts';
 
 // An engine of its own, which is killed.
 const commands = useCommands();
 const run = useCommandRunners();
-let folder: string;
+const folder = useFolder();
 let lease: EmbeddedLease;
 let env: Record<string, string>;
 let store: Store;
 let made = 0;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'adtally-pruned-'));
   lease = await (await embedded()).acquireEmbedded(join(folder, 'data'));
 });
 afterAll(async () => {
   await lease?.release();
-  await rm(folder, { recursive: true, force: true });
 });
 afterEach(() => store.close());
 /** Two events of an old day, one of now; the old ones are pruned. */

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { useFolder } from '../../support/folder.ts';
 import { openGate } from '../../support/gate.ts';
 import { counted, eventsFile, underWay } from '../../support/load-under-way.ts';
 import { useCommands } from '../../support/process.ts';
@@ -9,8 +9,7 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-stores-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 function through(url: string): Record<string, string> {
   const { user, password, database } = db.address;

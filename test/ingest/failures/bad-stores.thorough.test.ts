@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connect } from '../../../clickhouse/client.ts';
 import { embedded } from '../../support/compiled.ts';
+import { useFolder } from '../../support/folder.ts';
 import { counted, eventsFile, underWay } from '../../support/load-under-way.ts';
 import { useCommands } from '../../support/process.ts';
 import { createMigrated } from '../../support/store.ts';
 
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-stores-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 test('a load rides through the end and the restart of the embedded ClickHouse', async () => {
   const dataDir = join(folder, 'data');

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { connect, select } from '../../../clickhouse/client.ts';
 import { plainReading } from '../../../ingest/event/reading.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
@@ -9,13 +8,13 @@ import { LoadError, Stopped } from '../../../ingest/ledger/load-error.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { loadFiles } from '../../../ingest/load/load-files.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { useFolder } from '../../support/folder.ts';
 import { openGate } from '../../support/gate.ts';
 import { heldAt } from '../../support/held.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-away-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 let files = 0;
 

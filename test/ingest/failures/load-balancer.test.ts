@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { connect, select } from '../../../clickhouse/client.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { useFolder } from '../../support/folder.ts';
 import { eventsFile } from '../../support/load-under-way.ts';
 import { environmentOf, useCommands } from '../../support/process.ts';
 import { type Page, useStatementsBetween } from '../../support/statements-between.ts';
@@ -13,8 +13,7 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-balanced-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 /** The statements of a load that are left to be answered by the load balancer, once each. */
 let unanswered: RegExp[] = [];

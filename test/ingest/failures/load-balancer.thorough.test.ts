@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { freePort } from '../../../bench/harness/free-ports.ts';
 import { event, ndjson } from '../../support/events.ts';
+import { useFolder } from '../../support/folder.ts';
 import {
   type Command,
   environmentOf,
@@ -16,7 +16,7 @@ import { useStore } from '../../support/store.ts';
 
 const db = useStore();
 const commands = useCommands();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-balanced-'));
+const folder = useFolder();
 let nginx: Command;
 let env: Record<string, string>;
 
@@ -40,7 +40,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect((await nginx.kill('SIGTERM')).stderr).toBe('');
-  rmSync(folder, { recursive: true });
 });
 
 interface Summary {

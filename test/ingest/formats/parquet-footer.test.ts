@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
@@ -16,13 +15,13 @@ import {
   structField,
   structsOf,
 } from '../../../ingest/parquet/thrift.ts';
+import { useFolder } from '../../support/folder.ts';
 import { parquetFile } from '../../support/parquet.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-footer-'));
+const folder = useFolder();
 const path = join(folder, 'e.parquet');
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Two row groups of 50,000 and 10,000 rows. */
 let honest: Buffer;

@@ -1,21 +1,17 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { heldInput } from '../../../ingest/input/held-input.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { readBeginning } from '../../../ingest/suggest/beginning.ts';
 import { knownExports } from '../../../ingest/suggest/known-exports.ts';
 import { type Suggestion, suggestMapping } from '../../../ingest/suggest/suggest-mapping.ts';
 import { examples } from '../../support/examples.ts';
+import { useFolder } from '../../support/folder.ts';
 import { useMappedLoads } from '../../support/mapped-loads.ts';
 
 const loads = useMappedLoads();
-let folder = '';
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'adtally-suggest-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder();
 
 async function suggestionFor(path: string, flags = {}): Promise<Suggestion['mapping']> {
   const beginning = await readBeginning(new LocalFile(path), flags);

@@ -1,22 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { sameNames } from '../../../ingest/event/mapping.ts';
 import { plainReading } from '../../../ingest/event/reading.ts';
 import { csv } from '../../../ingest/formats/csv.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
+import { useFolder } from '../../support/folder.ts';
 import { testSeed as seed, seededRandom } from '../../support/random.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const folder = mkdtempSync(join(tmpdir(), 'adtally-cells-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 /** A record as the loader takes it apart: no cells where its quotes are broken. */
 interface CutRecord {

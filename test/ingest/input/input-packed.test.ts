@@ -1,20 +1,18 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openBytes, readInput } from '../../../ingest/input/byte-source.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
 import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { fileOf } from '../../support/compiled.ts';
+import { useFolder } from '../../support/folder.ts';
 import { framedText, zstdFrames } from '../../support/zstd.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'adtally-packed-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 /** A file of that name, as the loader reads it. */
 async function read(name: string, content: string | Buffer): Promise<string> {

@@ -1,10 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { formatOf } from '../../../ingest/formats/formats.ts';
 import { openBytes, readInput } from '../../../ingest/input/byte-source.ts';
 import { InputError } from '../../../ingest/input/input-error.ts';
@@ -12,10 +10,10 @@ import { LocalFile } from '../../../ingest/input/local-file.ts';
 import { crToLf, toUtf8 } from '../../../ingest/input/text.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
+import { useFolder } from '../../support/folder.ts';
 
 const stores = new ObjectStores({ env: {} });
-const folder = mkdtempSync(join(tmpdir(), 'adtally-text-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = useFolder();
 
 async function read(content: string | Buffer): Promise<Buffer> {
   const path = join(folder, 'e.csv');
