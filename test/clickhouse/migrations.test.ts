@@ -12,6 +12,7 @@ import { readMigrations } from '../../clickhouse/migrate/migration-files.ts';
 import { readSettings, writeSettings } from '../../clickhouse/settings.ts';
 import { startOf } from '../support/compiled.ts';
 import { event, load } from '../support/events.ts';
+import { environmentOf } from '../support/process.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
 import { createMigrated } from '../support/store.ts';
 
@@ -249,16 +250,8 @@ describe('pendingMigrations', () => {
 });
 
 function spawnMigrate(env: NodeJS.ProcessEnv) {
-  const { url, user, password, database } = address;
   return spawn(process.execPath, [...startOf('src/cli'), 'migrate'], {
-    env: {
-      ...process.env,
-      CLICKHOUSE_URL: url,
-      CLICKHOUSE_USER: user,
-      CLICKHOUSE_PASSWORD: password,
-      CLICKHOUSE_DATABASE: database,
-      ...env,
-    },
+    env: { ...process.env, ...environmentOf(address), ...env },
   });
 }
 
