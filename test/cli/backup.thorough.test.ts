@@ -10,7 +10,7 @@ import { embedded } from '../support/compiled.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useFolder } from '../support/folder.ts';
 import { heldAt } from '../support/held.ts';
-import { postJson, useCommands } from '../support/process.ts';
+import { outputOf, postJson, useCommands } from '../support/process.ts';
 
 const commands = useCommands();
 const run = useCommandRunners();
@@ -24,11 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => lease.release());
 const adtally = (...args: string[]) => run(args, env);
-async function done(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await adtally(...args);
-  expect(code, stderr).toBe(0);
-  return stdout;
-}
+const done = (...args: string[]) => outputOf(adtally(...args));
 const events = async () => JSON.parse(await done('status', '--json')).data.events;
 
 function file(name: string, days: readonly string[]): string {
@@ -261,8 +257,7 @@ test('a backup of one database is not disturbed by that of another in the same f
     await other.said(/waiting for another backup or restore/);
     held.release();
     for (const { ended } of [under, other]) {
-      const { code, stderr } = await ended;
-      expect(code, stderr).toBe(0);
+      await outputOf(ended);
     }
   } finally {
     held.release();

@@ -10,6 +10,7 @@ import { loadAll } from '../../src/cli/ingest/load-all.ts';
 import { moveInto } from '../../src/cli/ingest/move-loaded.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
+import { outputOf } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -49,8 +50,7 @@ test('no file that is there already is overwritten; the same file is there once'
   await link(join(inbox, 'b.ndjson'), join(done, 'b.ndjson'));
   await writeFile(join(inbox, 'c.ndjson'), c);
   await writeFile(join(done, 'c.ndjson'), c);
-  const { code, stderr } = await run(['ingest', 'events', inbox, '--move-to', done]);
-  expect(code, stderr).toBe(0);
+  await outputOf(run(['ingest', 'events', inbox, '--move-to', done]));
   expect(await readdir(inbox)).toEqual([]);
   expect((await readdir(done)).sort()).toEqual(['a.2.ndjson', 'a.ndjson', 'b.ndjson', 'c.ndjson']);
   expect(await readFile(join(done, 'a.ndjson'), 'utf8')).toBe('another');

@@ -11,7 +11,7 @@ import { embedded } from '../support/compiled.ts';
 import { engineIn } from '../support/embedded-processes.ts';
 import { event, ndjson } from '../support/events.ts';
 import { useFolder } from '../support/folder.ts';
-import { listening, postJson, useCommands } from '../support/process.ts';
+import { listening, outputOf, postJson, useCommands } from '../support/process.ts';
 import { metric } from '../support/service.ts';
 import { createMigrated } from '../support/store.ts';
 
@@ -49,11 +49,7 @@ afterAll(async () => {
 });
 
 const adtally = (...args: string[]) => run(args, env);
-async function done(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await adtally(...args);
-  expect(code, stderr).toBe(0);
-  return stdout;
-}
+const done = (...args: string[]) => outputOf(adtally(...args));
 
 async function post(path: string, body: object): Promise<{ status: number; answer: unknown }> {
   const response = await postJson(`${url}${path}`, token, body);

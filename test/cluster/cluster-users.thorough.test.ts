@@ -11,7 +11,7 @@ import { agree, listAnswers, storeSchedule, unsubscribe } from '../../src/schedu
 import { useCluster } from '../support/cluster.ts';
 import { event, ndjson } from '../support/events.ts';
 import { dailySchedule } from '../support/mails.ts';
-import { environmentOf, listening, postJson, useCommands } from '../support/process.ts';
+import { environmentOf, listening, outputOf, postJson, useCommands } from '../support/process.ts';
 import { serverUsers } from '../support/server-users.ts';
 import { addressOf } from '../support/store.ts';
 
@@ -51,8 +51,7 @@ it('the users of docker-compose can do on a cluster what they have to, and the s
     ['place', 'a2', '1', '2'],
     ['grow'],
   ]) {
-    const { code, stderr } = await commands.run(args, environmentOf(loader));
-    expect(code, stderr).toBe(0);
+    await outputOf(commands.run(args, environmentOf(loader)));
   }
   const store = connect(loader);
   const people = connect({ ...first, user: 'sessions', password: 'SESSIONS_PASSWORD' });

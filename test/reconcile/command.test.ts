@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { prune } from '../../src/cli/store/prune.ts';
 import { event, load, loadRows } from '../support/events.ts';
 import { useLoader } from '../support/loader.ts';
+import { outputOf } from '../support/process.ts';
 import { useStore } from '../support/store.ts';
 
 const db = useStore();
@@ -35,8 +36,7 @@ const theirReport = [
 test('an export is read by its mapping, by ids or names, and its totals are left out', async () => {
   const path = await file('google.csv', theirReport);
   const args = ['reconcile', path, '--account', 'acme', '--mapping', mapping, '--tolerance', '5%'];
-  const { code, stdout, stderr } = await run([...args, '--json']);
-  expect(code, stderr).toBe(0);
+  const stdout = await outputOf(run([...args, '--json']));
   const { figures, rows, explained, differences } = JSON.parse(stdout);
   expect(figures).toEqual({
     impressions: {

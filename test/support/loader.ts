@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, expect } from 'vitest';
+import { beforeEach } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useCommandRunners } from './command-runners.ts';
 import { useFolder } from './folder.ts';
-import { type Command, type Ended, environmentOf, type Input, useCommands } from './process.ts';
+import { type Command, type Ended, environmentOf, type Input, outputOf, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
 
 /** What a test has for itself: whose events it loads, and a folder. */
@@ -45,9 +45,7 @@ interface Loaded {
 
 /** What a load with `--json` came to; it must have gone well. */
 export async function done(command: Pick<Command, 'ended'>): Promise<Loaded> {
-  const { code, stdout, stderr } = await command.ended;
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout);
+  return JSON.parse(await outputOf(command.ended));
 }
 
 /** The loader as its users start it, on the store of a test file. */

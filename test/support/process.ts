@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterAll, expect } from 'vitest';
 import type { Address } from '../../clickhouse/client.ts';
 import { type ReportFormatName, reportFormats } from '../../src/report/formats.ts';
 import { cliFor } from './chunk-options.ts';
@@ -35,6 +35,13 @@ export interface Commands {
   run(args: readonly string[], env?: Record<string, string>, input?: string | Buffer): Promise<Ended>;
   /** Kills what still runs. */
   killAll(): Promise<void>;
+}
+
+/** What a command wrote on standard output; it must have gone well. */
+export async function outputOf(command: Ended | Promise<Ended>): Promise<string> {
+  const { code, stdout, stderr } = await command;
+  expect(code, stderr).toBe(0);
+  return stdout;
 }
 
 /** What makes `adtally` use a database. */

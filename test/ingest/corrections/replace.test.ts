@@ -8,6 +8,7 @@ import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { describeTarget, replacedLoads } from '../../../ingest/replace/target.ts';
 import { type EventLine, event, ndjson } from '../../support/events.ts';
 import { heldAt } from '../../support/held.ts';
+import { outputOf } from '../../support/process.ts';
 import { replaceBy, replacedBesideReaders } from '../../support/replace-suite.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -19,9 +20,7 @@ const { file, run, events, load, last, counted, sound } = loads;
 
 const replace = (...args: string[]) => run(['ingest', 'events', '--quiet', '--json', ...args]);
 async function replaced(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await replace(...args);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout).loads[0];
+  return JSON.parse(await outputOf(replace(...args))).loads[0];
 }
 const kindOf = async (id: string) =>
   (

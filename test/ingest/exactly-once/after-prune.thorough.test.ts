@@ -9,7 +9,7 @@ import { useCommandRunners } from '../../support/command-runners.ts';
 import { embedded } from '../../support/compiled.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useFolder } from '../../support/folder.ts';
-import { environmentOf, isAlive, useCommands } from '../../support/process.ts';
+import { environmentOf, isAlive, outputOf, useCommands } from '../../support/process.ts';
 import { createMigrated } from '../../support/store.ts';
 
 // An engine of its own, which is killed.
@@ -39,11 +39,7 @@ beforeEach(async () => {
 });
 
 const adtally = (...args: string[]) => run(args, env);
-async function done(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await adtally(...args);
-  expect(code, stderr).toBe(0);
-  return stdout;
-}
+const done = (...args: string[]) => outputOf(adtally(...args));
 
 async function file(fields: readonly Parameters<typeof event>[0][]): Promise<string> {
   const path = join(folder, `${Math.random()}.ndjson`);

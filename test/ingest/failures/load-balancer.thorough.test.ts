@@ -8,6 +8,7 @@ import {
   type Command,
   environmentOf,
   listening,
+  outputOf,
   postJson,
   startProcess,
   useCommands,
@@ -56,8 +57,7 @@ async function loaded(...args: string[]): Promise<Summary> {
 }
 
 async function done(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await commands.run(args, env);
-  expect(code, stderr).toBe(0);
+  const stdout = await outputOf(commands.run(args, env));
   return stdout.trim();
 }
 

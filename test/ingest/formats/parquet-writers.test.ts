@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { parquetColumns } from '../../../ingest/parquet/columns.ts';
 import { useLoader } from '../../support/loader.ts';
+import { outputOf } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 /** Parquet as other programs write it is read back exactly. */
@@ -157,8 +158,7 @@ test('every type of time, number and text, in every packing, in structures and w
   }
   copyFileSync(fixture('polars'), join(folder, 'polars.parquet'));
   writeFileSync(join(folder, 'no rows.parquet'), byArrow('', byArrowTypes.days as ByArrow, 0));
-  const { code, stdout, stderr } = await loader.ingest(...mapped, folder);
-  expect(code, stderr).toBe(0);
+  const stdout = await outputOf(loader.ingest(...mapped, folder));
   const accounts = {
     ...Object.fromEntries(Object.entries(byArrowTypes).map(([name, [, kept]]) => [`Arrow ${name}`, kept])),
     ...Object.fromEntries(Object.entries(duckDb).map(([name, [kept]]) => [`DuckDB ${name}`, kept])),
@@ -182,8 +182,7 @@ test('a time without a zone is in --timezone; a day and a time of day are two co
     'm.json',
     JSON.stringify({ set: { advertiser_id: own.account }, expressions }),
   );
-  const { code, stderr } = await loader.ingest('--mapping', mapping, '--timezone', 'Asia/Tokyo', path);
-  expect(code, stderr).toBe(0);
+  await outputOf(loader.ingest('--mapping', mapping, '--timezone', 'Asia/Tokyo', path));
   expect(await stored(own.account)).toMatchObject([{ at: '2026-09-01 01:00:01.500', campaign_id: id }]);
 });
 
@@ -292,8 +291,7 @@ test('columns are read whatever they are called, also as a statement calls its o
     expressions: { conversions: '{record} + {t_device}' },
   };
   const file = await loader.file('names.json', JSON.stringify(mapping));
-  const { code, stderr } = await loader.ingest('--mapping', file, path);
-  expect(code, stderr).toBe(0);
+  await outputOf(loader.ingest('--mapping', file, path));
   const query = `SELECT toString(spend) AS spend, toString(impressions) AS impressions, toString(referrals) AS referrals,
       creative_id, campaign_id, event_id, toString(conversions) AS conversions
     FROM events WHERE advertiser_id = {account:String}`;

@@ -6,6 +6,7 @@ import { event, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { useObjectStorage } from '../../support/object-storage.ts';
 import { parquetFile } from '../../support/parquet.ts';
+import { outputOf } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 /** Objects of a bucket are loaded as files are. */
@@ -22,9 +23,7 @@ const run = (args: readonly string[], env: Record<string, string> = storage.keys
   runCommand([...args, '--endpoint', storage.endpoint], { ...loader.env(), ...env });
 
 async function ingest(...args: string[]) {
-  const { code, stdout, stderr } = await run(['ingest', 'events', '--json', ...args]);
-  expect(code, stderr).toBe(0);
-  return JSON.parse(stdout) as Record<string, number>;
+  return JSON.parse(await outputOf(run(['ingest', 'events', '--json', ...args]))) as Record<string, number>;
 }
 const address = (path: string) => `s3://${storage.bucket}/${own.account}/${path}`;
 const put = (path: string, content: string | Buffer) => storage.put(`${own.account}/${path}`, content);
