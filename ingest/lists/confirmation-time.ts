@@ -3,7 +3,6 @@ import { chunksInDoubt } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select, storeTime } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { loadPollMs } from '../../clickhouse/timings.ts';
-import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
 import { runningLoads } from '../ledger/load-heartbeat.ts';
 import { loadsAtWork } from '../ledger/loads-at-work.ts';
 
@@ -19,19 +18,17 @@ export interface ConfirmationTime {
  * The time for a confirmation made now. The money of a chunk carries a time from before it arrives, so this is earlier
  * than that of all chunks in flight. A load that comes into view after this has looked takes later times, but for a chunk
  * from which a killed load may have sent something; one that is about to note the time of a chunk is waited for.
- * @throws an AbortError after the signal
  */
-export async function confirmationTime(store: Store, options: LedgerOptions = {}): Promise<ConfirmationTime> {
-  const ledger = openLedger(store, options);
+export async function confirmationTime(store: Store): Promise<ConfirmationTime> {
   for (;;) {
-    const now = await retrying(() => storeTime(store), ledger.retries);
-    const atWork = [...(await retrying(() => loadsAtWork(store, undefined), ledger.retries)).keys()];
+    const now = await retrying(() => storeTime(store));
+    const atWork = [...(await retrying(() => loadsAtWork(store, undefined))).keys()];
     const [oldest] = await select<{ load: string; noted: 0 | 1; time: string }>(store, oldestInFlight, {
       atWork,
     });
     if (!oldest) return { time: now };
     if (oldest.noted) return { time: oldest.time < now ? oldest.time : now, running: oldest.load };
-    await delay(loadPollMs, undefined, { signal: options.signal });
+    await delay(loadPollMs);
   }
 }
 
