@@ -1,18 +1,13 @@
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
-import { parse as parseCsv } from 'csv-parse/sync';
 import { beforeEach, expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
-import { writeRejects } from '../../ingest/history/load-history.ts';
 import { LocalFile } from '../../ingest/input/local-file.ts';
 import { loadEvents } from '../../ingest/load/load-events.ts';
+import { correctedRows } from './corrections.ts';
 import { event, ndjson } from './events.ts';
 import { useLoader } from './loader.ts';
 import type { TestStore } from './store.ts';
-
-type Kind = 'csv' | 'ndjson';
 
 interface Totals {
   readonly events: number;
@@ -49,32 +44,15 @@ export function useRejectedLoads(db: TestStore) {
   }
 
   /** Exports the rejected rows of a load and writes them again with other quantities. */
-  async function corrected(
+  const corrected = async (
     load: string,
-    kind: Kind,
+    kind: 'csv' | 'ndjson',
     quantity: (row: number) => number,
     name = 'corrected',
-  ): Promise<string> {
-    const out = new PassThrough();
-    const [exported] = await Promise.all([
-      text(out),
-      writeRejects(db.store, out, [load], kind).finally(() => out.end()),
-    ]);
-    if (kind === 'ndjson') {
-      const rows = exported
-        .trimEnd()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-      for (const [n, row] of rows.entries()) row.event.quantity = quantity(n);
-      return file(`${name}.ndjson`, rows.map((row) => JSON.stringify(row)).join('\n'));
-    }
-    const rows: Record<string, string>[] = parseCsv(exported, { columns: true });
-    const lines = rows.map((row, n) => Object.values({ ...row, quantity: `${quantity(n)}` }));
-    const cells = [Object.keys(rows[0] ?? {}), ...lines].map((line) =>
-      line.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(','),
-    );
-    return file(`${name}.csv`, `${cells.join('\n')}\n`);
-  }
+  ): Promise<string> => {
+    const rows = await correctedRows(db.store, load, kind, (_, row) => ({ quantity: quantity(row) }));
+    return file(`${name}.${kind}`, rows);
+  };
 
   /** What the store counts for the current account. */
   async function counted(): Promise<Totals | undefined> {
