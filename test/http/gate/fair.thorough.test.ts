@@ -23,13 +23,12 @@ interface Request {
   readonly path?: string;
   readonly token?: string;
   readonly version?: string;
-  readonly body?: string;
 }
 
 const year = '{"start_time":"2026-01-01","end_time":"2026-12-31"}';
 
-function message({ path = '/v1/campaigns', token = '', version = '1.1', body = year }: Request): string {
-  return `POST ${path} HTTP/${version}\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+function message({ path = '/v1/campaigns', token = '', version = '1.1' }: Request): string {
+  return `POST ${path} HTTP/${version}\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${year.length}\r\n\r\n${year}`;
 }
 
 const largest = '/v1/campaigns/breakdowns/device_creative_date';
