@@ -103,6 +103,7 @@ describe('a file that cannot be read', () => {
     await chmod(own.home, 0o755);
     const found = await asNobody(() => expandFiles([join(own.home, '**/*.ndjson')], stores));
     expect(found.map(({ name }) => name)).toEqual([path]);
+    await chmod(lost, 0o700);
   });
 });
 
