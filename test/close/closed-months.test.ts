@@ -133,17 +133,17 @@ test(`closed months answer as they did when they were closed, whatever comes lat
 
 test('rows that were corrected and loaded after the close leave it as it is', async () => {
   const { load: wrong } = await rejected.loadWithRejects(20);
-  await expect(close(db.store, '2026-03', rejected.account)).rejects.toThrow(
+  await expect(close(db.store, '2026-03', rejected.own.account)).rejects.toThrow(
     /not closed: 1 day unconfirmed, 4 rejected rows open/,
   );
-  await closeAnyway(rejected.account, '2026-03');
-  const before = await closes.ask('/v1/campaigns', rejected.account, { ...march, as_of: 'closed' });
+  await closeAnyway(rejected.own.account, '2026-03');
+  const before = await closes.ask('/v1/campaigns', rejected.own.account, { ...march, as_of: 'closed' });
   expect((await rejected.run('replay', wrong, await rejected.corrected(wrong, 'ndjson', () => 5))).code).toBe(
     0,
   );
-  expect(await closes.ask('/v1/campaigns', rejected.account, { ...march, as_of: 'closed' })).toBe(before);
-  expect(await closes.ask('/v1/campaigns', rejected.account, march)).not.toBe(before);
-  expect(await closes.of(rejected.account)).toMatchObject([
+  expect(await closes.ask('/v1/campaigns', rejected.own.account, { ...march, as_of: 'closed' })).toBe(before);
+  expect(await closes.ask('/v1/campaigns', rejected.own.account, march)).not.toBe(before);
+  expect(await closes.of(rejected.own.account)).toMatchObject([
     { rows: 1, open_rejects: 4, unconfirmed: [{ family: 'campaigns', day: '2026-03-01' }] },
   ]);
 });

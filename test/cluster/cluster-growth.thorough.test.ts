@@ -38,7 +38,7 @@ const schedules: StoredSchedule[] = [];
 beforeAll(async () => {
   for (let n = 0; n < 8; n++) {
     const account = `rejected-${n}`;
-    rejects.account = account;
+    rejects.own.account = account;
     rejected.push({ account, load: (await rejects.loadWithRejects(5)).load });
     schedules.push({ ...dailySchedule(account), id: `schedule-${n}` });
   }
@@ -116,7 +116,7 @@ it('a shard that is added takes accounts that are new; those with rows stay, and
 
 it('what was there before the shard is changed where it is: rows are replayed once, a removed schedule is gone', async () => {
   for (const { account, load } of rejected) {
-    rejects.account = account;
+    rejects.own.account = account;
     const path = await rejects.corrected(load, 'csv', () => 1);
     const replayAll = () => replay(test.store, load, new LocalFile(path), now);
     expect(await replayAll(), account).toMatchObject({ replayed: 1, skipped: 0 });

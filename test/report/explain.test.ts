@@ -110,7 +110,7 @@ describe('a part', () => {
     const { load: wrong } = await rejected.loadWithRejects(20);
     const path = await rejected.corrected(wrong, 'ndjson', () => 5);
     expect((await rejected.run('replay', wrong, path)).code).toBe(0);
-    const { parts } = await explain(service, 'campaigns', rejected.account);
+    const { parts } = await explain(service, 'campaigns', rejected.own.account);
     expect(parts[0]).toMatchObject({ kind: 'events', load: wrong, corrects: null });
     expect(new Set(parts.slice(1).map(({ kind, corrects }) => `${kind} ${corrects}`))).toEqual(
       new Set([`replay ${wrong}`]),

@@ -9,7 +9,8 @@ import type { TestStore } from './store.ts';
 
 /** What a test has for itself: whose events it loads, and a folder. */
 export interface Own {
-  readonly account: string;
+  /** A test that needs events of another one sets it. */
+  account: string;
   readonly home: string;
 }
 

@@ -1,4 +1,4 @@
-import { beforeEach, expect } from 'vitest';
+import { expect } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
@@ -18,17 +18,13 @@ interface Totals {
 export const now = (): Date => new Date();
 
 export function useRejectedLoads(db: TestStore) {
-  let account = '';
   const { own, file, start, run } = useLoader(db);
-  beforeEach(() => {
-    ({ account } = own);
-  });
   /** Loads lines, every fifth without a quantity that counts; returns the file and the id of the load. */
   async function loadWithRejects(count: number): Promise<{ path: string; load: string }> {
     const lines = Array.from({ length: count }, (_, n) =>
       event({
-        event_id: `${account}-${n}`,
-        advertiser_id: account,
+        event_id: `${own.account}-${n}`,
+        advertiser_id: own.account,
         quantity: n % 5 === 4 ? 0 : 1,
         spend: '0.1',
       }),
@@ -60,20 +56,13 @@ export function useRejectedLoads(db: TestStore) {
       db.store,
       `SELECT toUInt32(count()) AS events, toUInt32(uniqExact(event_id)) AS ids, toUInt32(sum(e.impressions + e.referrals + e.conversions + e.ad_requests)) AS impressions
      FROM events AS e WHERE advertiser_id = {account:String}`,
-      { account },
+      { account: own.account },
     );
     return row;
   }
 
   return {
-    /** Of the events of the current test; a test that needs more of them sets it. */
-    get account() {
-      return account;
-    },
-    set account(other) {
-      account = other;
-    },
-    ...{ file, loadWithRejects, corrected, counted },
+    ...{ own, file, loadWithRejects, corrected, counted },
     start: (...args: string[]) => start(args),
     run: (...args: string[]) => run(args),
     /** The same; the rollups must agree with all that is stored. */

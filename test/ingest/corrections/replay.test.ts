@@ -41,7 +41,7 @@ test('rejected rows that are still faulty are named and stay rejected: exit code
 test('rejected rows of another load are left alone', async () => {
   const { load } = await loadWithRejects(50);
   const path = await corrected(load, 'csv', () => 3);
-  loads.account = `${loads.account}-other`;
+  loads.own.account = `${loads.own.account}-other`;
   const other = await loadWithRejects(50);
   const { code, stderr } = await run('replay', other.load, path);
   expect({ code, stderr }).toEqual({
@@ -82,7 +82,7 @@ test('a corrected row has the time that its load read, whatever the zone and the
     '46327.25',
     '46327',
   ];
-  const row = (time: string, impressions: string) => `${time},${impressions},${loads.account},c`;
+  const row = (time: string, impressions: string) => `${time},${impressions},${loads.own.account},c`;
   const rows = [...times.map((time) => row(time, '1')), ...times.map((time) => row(time, 'x'))];
   const header = 'event_time,impressions,advertiser_id,campaign_id';
   const path = await file('e.csv', `${[header, ...rows, row('soon', 'x')].join('\n')}\n`);
@@ -105,7 +105,7 @@ test('a corrected row has the time that its load read, whatever the zone and the
   const stored = await select<{ times: number }>(
     db.store,
     `SELECT toUInt32(count()) AS times FROM events WHERE advertiser_id = {account:String} GROUP BY event_time ORDER BY event_time`,
-    { account: loads.account },
+    { account: loads.own.account },
   );
   // A day and the serial date of that day are the same moment.
   expect(stored.map(({ times }) => times)).toEqual([2, 2, 2, 4, 2]);
@@ -115,7 +115,7 @@ test('amounts of more than six decimal places are rounded where --round-money sa
   const spends = ['1.2345675', '2.3456785'];
   const path = await file(
     'e.ndjson',
-    ndjson(spends.map((spend) => event({ advertiser_id: loads.account, spend }))),
+    ndjson(spends.map((spend) => event({ advertiser_id: loads.own.account, spend }))),
   );
   const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
   const rejected = await file('c.csv', (await run('rejects', load, '--csv')).stdout);
@@ -127,13 +127,13 @@ test('amounts of more than six decimal places are rounded where --round-money sa
   const stored = await select(
     db.store,
     'SELECT toString(spend) AS spend FROM events WHERE advertiser_id = {account:String} ORDER BY spend',
-    { account: loads.account },
+    { account: loads.own.account },
   );
   expect(stored).toEqual([{ spend: '1.234568' }, { spend: '2.345679' }]);
 });
 
 test('a row that lacks an id for --dedupe alone is loaded as it is without', async () => {
-  const { event_id: _, ...anonymous } = event({ advertiser_id: loads.account });
+  const { event_id: _, ...anonymous } = event({ advertiser_id: loads.own.account });
   const path = await file('anonymous.ndjson', `${JSON.stringify(anonymous)}\n`);
   const { stdout } = await run('ingest', 'events', '--json', '--dedupe', path);
   const [load = ''] = JSON.parse(stdout).loads;
@@ -148,9 +148,9 @@ test('a row that nobody corrected stays rejected, though its fields do not show 
     'e.csv',
     [
       'day,advertiser_id,campaign_id,impressions,referrals,spend',
-      `2026-03-01,${loads.account},c,1,204,7,5`,
-      `2026-03-01,${loads.account},c,1`,
-      `2026-03-01,${loads.account},c,many,7,5`,
+      `2026-03-01,${loads.own.account},c,1,204,7,5`,
+      `2026-03-01,${loads.own.account},c,1`,
+      `2026-03-01,${loads.own.account},c,many,7,5`,
     ].join('\n'),
   );
   const mapping = await file(
@@ -182,7 +182,7 @@ test('a row that nobody corrected stays rejected, though its fields do not show 
 });
 
 test('numbers of a corrected NDJSON keep all their digits, and what looks like one in a text stays text', async () => {
-  const rejected = event({ advertiser_id: loads.account, quantity: 0 });
+  const rejected = event({ advertiser_id: loads.own.account, quantity: 0 });
   const path = await file('e.ndjson', ndjson([rejected]));
   const [load = ''] = JSON.parse((await run('ingest', 'events', '--json', path)).stdout).loads;
   const exported = JSON.parse((await run('rejects', load, '--json')).stdout);
@@ -193,7 +193,7 @@ test('numbers of a corrected NDJSON keep all their digits, and what looks like o
   const replayed = await run('replay', load, await file('c.ndjson', line));
   expect(replayed).toMatchObject({ code: 0, stderr: '1 row replayed\n' });
   const query = `SELECT campaign_id, toString(spend) AS spend, creative_id FROM events WHERE advertiser_id = {account:String}`;
-  expect(await select(db.store, query, { account: loads.account })).toEqual([
+  expect(await select(db.store, query, { account: loads.own.account })).toEqual([
     { campaign_id: '23851234567890123', spend: '123456789012.123456', creative_id: 'a "1 2" 3' },
   ]);
 });
@@ -241,7 +241,7 @@ test('what is no corrected export, and two corrections of one row, are refused, 
 test('what is not UTF-8 keeps no export from being replayed, and stays rejected until somebody says what it means', async () => {
   const columns = 'event_id,event_time,event_type,advertiser_id,campaign_id,quantity';
   const line = (n: number, campaign: string, quantity: number) =>
-    `${loads.account}-${n},2026-03-01T12:00:00Z,impression,${loads.account},${campaign},${quantity}`;
+    `${loads.own.account}-${n},2026-03-01T12:00:00Z,impression,${loads.own.account},${campaign},${quantity}`;
   const text = [columns, line(1, 'a', 1), line(2, 'b', 0), line(3, 'stra\xdfe', 1)].join('\n');
   // One that has this character itself is only corrected elsewhere.
   const itself = `\n${line(4, '\ufffd', 0)}`;

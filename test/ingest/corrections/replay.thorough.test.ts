@@ -18,7 +18,7 @@ test.each(['csv', 'ndjson'] as const)(
     let fullMs = 0;
     // Round 0 is not disturbed: it shows how long a replay takes.
     for (let round = 0; round < 3; round++) {
-      loads.account = `account-${kind}-killed-${round}`;
+      loads.own.account = `account-${kind}-killed-${round}`;
       const { load } = await loadWithRejects(2_000);
       const path = await corrected(load, kind, () => 3, 'first');
       const other = await corrected(load, kind, () => 5, 'second');
@@ -82,6 +82,6 @@ test('rows that were replayed stay so when the file is loaded again by a loader 
   // As after a crash between keeping the rejected rows and marking their chunk as loaded.
   await onEveryShard(db, 'ALTER TABLE load_chunks DELETE WHERE 1');
   await run('ingest', 'events', path);
-  expect((await run('rejects', '--json')).stdout).not.toContain(loads.account);
+  expect((await run('rejects', '--json')).stdout).not.toContain(loads.own.account);
   expect(await totals()).toEqual({ events: 50, ids: 50, impressions: 70 });
 });
