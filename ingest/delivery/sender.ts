@@ -6,7 +6,7 @@ import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
-import type { ChunkBalance } from '../ledger/ledger.ts';
+import type { ChunkBalance, LedgerOptions } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendAgainTogether, sendTogether, storeBatch } from './batches.ts';
@@ -22,21 +22,23 @@ import {
   stagedTimes,
 } from './staging.ts';
 
-interface SendOptions {
+/** What a load says of how its chunks are sent. */
+export interface SendOptions extends LedgerOptions {
   readonly store: Store;
+  readonly dedupe?: boolean;
+  /** Everything is checked and nothing stored. */
+  readonly dryRun?: boolean;
+  readonly hold?: Hold;
+  readonly rejectLimit?: RejectLimit;
+  /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
+  readonly inTurn?: (send: () => Promise<void>) => Promise<void>;
+  /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
+  readonly loads?: () => number;
+}
+
+interface SenderOptions extends SendOptions {
   readonly file: string;
   readonly judge: JudgeOptions;
-  readonly dedupe?: boolean;
-  readonly dryRun?: boolean;
-  readonly hold?: Hold | undefined;
-  readonly rejectLimit?: RejectLimit | undefined;
-  /** Ends the waiting for a ClickHouse that does not answer, with an AbortError. */
-  readonly signal?: AbortSignal | undefined;
-  readonly onRetry?: ((error: Error) => void) | undefined;
-  /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
-  readonly inTurn?: InTurn | undefined;
-  /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
-  readonly loads?: (() => number) | undefined;
 }
 
 /** A dry run keeps everything held back, also what is loaded already, until a load puts it in the place of others. */
@@ -45,8 +47,6 @@ export interface Hold {
   /** Loads that it replaces: their bytes may come again, read in another way. */
   readonly replaced: readonly string[];
 }
-
-type InTurn = (send: () => Promise<void>) => Promise<void>;
 
 /** What became of the records of a chunk. */
 export interface SentRows extends ChunkBalance, OddDays {
@@ -80,13 +80,13 @@ export interface Sending {
 
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
 export class Sender {
-  readonly #options: SendOptions;
+  readonly #options: SenderOptions;
   /** Stands for a load in a dry run: two of the same bytes at the same time have nothing to do with each other. */
   readonly #dryRun = `dry-run-${randomBytes(6).toString('hex')}`;
   /** How often a statement had to be tried again. */
   interruptions = 0;
 
-  constructor(options: SendOptions) {
+  constructor(options: SenderOptions) {
     this.#options = options;
   }
 

@@ -1,11 +1,10 @@
-import type { Store } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import { firstCut, type JudgedChunks, type OpenInput, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type Batch, settle } from '../delivery/batches.ts';
 import { type DeliveredChunk, markLoaded, recordDaysChanged } from '../delivery/chunk-outcome.ts';
 import { type ClaimedChunk, claimChunks } from '../delivery/claim-chunks.ts';
 import { deliverChunk } from '../delivery/deliver-chunk.ts';
-import { type Hold, Sender, type SentRows } from '../delivery/sender.ts';
+import { Sender, type SendOptions, type SentRows } from '../delivery/sender.ts';
 import { dropStaged, heldBy } from '../delivery/staging.ts';
 import { putInDoubt } from '../delivery/withdraw-chunks.ts';
 import type { JudgeOptions } from '../event/judge.ts';
@@ -18,7 +17,6 @@ import { looksAt } from '../input/one-version.ts';
 import { type Ledger, openLedger } from '../ledger/ledger.ts';
 import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { LoadError, loadFailure, Stopped } from '../ledger/load-error.ts';
-import type { RejectLimit } from '../rejects/reject-limit.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { knownChunks } from './known-chunks.ts';
 import { mendChunks } from './mend-chunks.ts';
@@ -35,8 +33,7 @@ export interface ChunkSize {
   readonly chunkBytes?: number | undefined;
 }
 
-export interface EventLoadOptions extends ChunkSize {
-  readonly store: Store;
+export interface EventLoadOptions extends ChunkSize, SendOptions {
   readonly input: Input;
   /** Absent: by the name of the input. */
   readonly format?: FormatName;
@@ -48,15 +45,10 @@ export interface EventLoadOptions extends ChunkSize {
   readonly dates?: SheetDates;
   /** Amounts of more than six decimal places are rounded instead of rejected. */
   readonly roundMoney?: boolean;
-  readonly dedupe?: boolean;
   /** Also what was loaded before and read in another way; absent: refused, because it would count twice. */
   readonly again?: boolean;
-  /** Everything is checked and nothing stored. */
-  readonly dryRun?: boolean;
-  readonly hold?: Hold;
   /** Of a dry run: what came before this input. What it has in common with that counts as loaded. */
   readonly judged?: JudgedChunks;
-  readonly rejectLimit?: RejectLimit;
   readonly now: () => Date;
   /** Ends the load after the chunks in flight, and all waiting at once, also for a ClickHouse that does not answer. */
   readonly signal?: AbortSignal;
@@ -68,16 +60,8 @@ export interface EventLoadOptions extends ChunkSize {
   readonly onSample?: (table: string) => void;
   /** A load that has been started already; it is finished here. Without it a new one is started. */
   readonly load?: Load;
-  /** Called when another load has to end first. */
-  readonly onWait?: (other: string) => void;
-  /** Called when ClickHouse does not answer and is tried again. */
-  readonly onRetry?: (error: Error) => void;
   /** Called with the load that has sent something of an input which was replaced while it was read. */
   readonly onReplaced?: (load: string) => void;
-  /** Sends a chunk when it is its turn among those of other loads; absent: at once. */
-  readonly inTurn?: (send: () => Promise<void>) => Promise<void>;
-  /** How many loads are under way, whose small chunks are stored together; absent: this one alone. */
-  readonly loads?: () => number;
 }
 
 export type ChunkPlace = Pick<SendableChunk, 'id' | 'head' | 'unit' | 'rows'>;
