@@ -22,45 +22,51 @@ export function trimEnd(buffer: Buffer, length: number): number {
   return end;
 }
 
-/** Of CSV with quotes. The last record has no line end behind it. */
-export function recordsIn(body: Buffer, delimiter: number): Counted {
-  const { last, records, lines, multiLine, plainCells } = scanRecords(body, 0, body.length, {
-    delimiter,
-    final: true,
-  });
+/** Of the beginning of a run of text. */
+export interface CountedStart extends Counted {
+  /** Bytes, without a line end at the end. */
+  readonly length: number;
+}
+
+/** Of CSV with quotes. The last record has no line end behind it. @param most no more records are counted */
+export function recordsIn(body: Buffer, delimiter: number, most?: number): CountedStart {
+  const found = scanRecords(body, 0, body.length, { delimiter, final: true, ...(most && { most }) });
+  if (found.records === most) return wholeRecords(body, found);
+  const { last, records, lines, ...cells } = found;
   const rest = linesIn(body.subarray(last + 1));
   return {
+    ...cells,
     rows: records + 1,
     lines: lines + rest.lines,
-    multiLine: multiLine || rest.lines > 0,
-    plainCells,
+    multiLine: cells.multiLine || rest.lines > 0,
+    length: body.length,
   };
 }
 
-/** Of text without quotes, or where quotes mean nothing. */
-export function linesIn(body: Buffer): Counted {
+/** Of the records that were found in CSV; at least one. */
+export function wholeRecords(
+  body: Buffer,
+  { last, records, lines, ...cells }: ReturnType<typeof scanRecords>,
+): CountedStart {
+  const length = trimEnd(body, last);
+  const behind = linesIn(body.subarray(length, last + 1)).lines;
+  return { ...cells, rows: records, lines: lines - behind, length };
+}
+
+/** Of text without quotes, or where quotes mean nothing. @param most no more records are counted */
+export function linesIn(body: Buffer, most = Number.POSITIVE_INFINITY): CountedStart {
   let rows = 0;
   let lines = 0;
   let start = 0;
+  const counted = (length: number) => ({ rows, lines, multiLine: false, plainCells: true, length });
   for (let at = body.indexOf(newline); at >= 0; at = body.indexOf(newline, start)) {
+    const end = withoutReturns(body, start, at);
+    if (end > start && ++rows === most) return counted(end);
     lines++;
-    if (at > start && withoutReturns(body, start, at) > start) rows++;
     start = at + 1;
   }
   if (withoutReturns(body, start, body.length) > start) rows++;
-  return { rows, lines, multiLine: false, plainCells: true };
-}
-
-/** Where so many lines with content end, or all of them where there are fewer, and how many there are up to there. */
-export function endOfLines(body: Buffer, count: number): { readonly end: number; readonly rows: number } {
-  let [rows, start] = [0, 0];
-  for (; start < body.length && rows < count; start++) {
-    const found = body.indexOf(newline, start);
-    const end = found < 0 ? body.length : found;
-    if (withoutReturns(body, start, end) > start) rows++;
-    start = end;
-  }
-  return { end: Math.min(start, body.length), rows };
+  return counted(body.length);
 }
 
 export function isLineEnd(byte: number | undefined): boolean {

@@ -1,7 +1,15 @@
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputError } from '../input/input-error.ts';
 import { optionHint } from '../input/option-hint.ts';
-import { type Counted, endOfLines, isLineEnd, linesIn, recordsIn, trimEnd } from './count-records.ts';
+import {
+  type Counted,
+  type CountedStart,
+  isLineEnd,
+  linesIn,
+  recordsIn,
+  trimEnd,
+  wholeRecords,
+} from './count-records.ts';
 import { maxQuotedBytes, newline, quote, scanRecords } from './csv/records.ts';
 import { ReadMemory } from './read-memory.ts';
 
@@ -25,6 +33,13 @@ interface TakenLines extends Omit<Counted, 'lines'> {
 /** A single line longer than this is not an event. */
 const maxLineBytes = 16 << 20;
 
+/**
+ * A piece of a text has no more records, and a chunk ends behind the piece that brings it to so many. What a record costs falls with
+ * those that are grouped beside it in the rollups, and what ClickHouse needs of memory grows with them: a chunk of 16 MiB in lines of
+ * two bytes, which were all rejected, took 4.9 GB.
+ */
+export const enoughRecords = 500_000;
+
 /** Read beyond what was asked for, so that the next line, or the end of a quoted cell, is there as well. */
 const aheadBytes = maxQuotedBytes + (1 << 16);
 
@@ -38,7 +53,7 @@ export class LineReader {
   #end = 0;
   #ended = false;
   /** Of the bytes that `lengthOfRecords` has just found, so that `take` need not look at each of them again. */
-  #counted: (Counted & { readonly length: number }) | undefined;
+  #counted: CountedStart | undefined;
   /** Line of the text at which the buffer begins, from 1. */
   line = 1;
   /** Bytes of the text before the buffer. */
@@ -59,9 +74,9 @@ export class LineReader {
   async skipLines(count: number): Promise<void> {
     for (let left = count; left > 0 && (await this.skipBlankLines()); ) {
       const length = (await this.lengthOfRecords(aheadBytes)) || (await this.lengthOfRecord(aheadBytes));
-      const { end, rows } = endOfLines(this.#buffer.subarray(0, length), left);
-      await this.take(end);
-      left -= rows;
+      const skipped = linesIn(this.#buffer.subarray(0, length), left);
+      await this.take(skipped.length);
+      left -= skipped.rows;
     }
   }
 
@@ -111,16 +126,19 @@ export class LineReader {
   }
 
   /**
-   * Bytes of as many whole records as fit into `limit`; 0 where none does. In a text that may grow a last line without an
-   * end may be one that is still being written: it is left for a chunk of its own, so that those before it are known then.
+   * Bytes of as many whole records as fit into `limit`, but no more than are enough; 0 where none fits. In a text that may grow a
+   * last line without an end may be one that is still being written: it is left for a chunk of its own, so that those before it
+   * are known then.
    */
   async lengthOfRecords(limit: number): Promise<number> {
     await this.#fill(limit);
     const size = Math.min(limit, this.#buffer.length);
     const endsHere = this.#options.isWhole || isLineEnd(this.#buffer[size - 1]);
-    if (size < limit && endsHere) return trimEnd(this.#buffer, size);
-    const end = this.#endOfRecords(size);
-    return end > 0 ? trimEnd(this.#buffer, end) : 0;
+    const end = size < limit && endsHere ? size : this.#endOfRecords(size);
+    if (end <= 0) return 0;
+    const found = this.#buffer.subarray(0, trimEnd(this.#buffer, end));
+    this.#counted = this.#countedIn(found, enoughRecords);
+    return this.#counted.length;
   }
 
   /** Bytes of the record that begins here, which ends beyond the limit, or with the file and without a line end. */
@@ -156,13 +174,9 @@ export class LineReader {
     if (!this.#quotedWithin(limit)) return buffer.lastIndexOf(newline, limit - 1);
     const delimiter = this.#options.csvDelimiter ?? 0;
     const final = this.#ended && limit === buffer.length;
-    const { last, records, lines, ...found } = scanRecords(buffer, 0, limit, { delimiter, final });
-    if (last > 0) {
-      const length = trimEnd(buffer, last);
-      const { lines: behind } = linesIn(buffer.subarray(length, last + 1));
-      this.#counted = { ...found, length, rows: records, lines: lines - behind };
-    }
-    return last;
+    const found = scanRecords(buffer, 0, limit, { delimiter, final, most: enoughRecords });
+    if (found.last > 0) this.#counted = wholeRecords(buffer, found);
+    return found.last;
   }
 
   #quotedWithin(limit: number): boolean {
@@ -181,9 +195,11 @@ export class LineReader {
     return { ...counted, bytes, hold: () => this.#memory.hold() };
   }
 
-  #countedIn(body: Buffer): Counted {
+  /** @param most no more records are counted */
+  #countedIn(body: Buffer, most?: number): CountedStart {
     if (this.#counted?.length === body.length) return this.#counted;
-    return this.#quotedWithin(body.length) ? recordsIn(body, this.#options.csvDelimiter ?? 0) : linesIn(body);
+    if (!this.#quotedWithin(body.length)) return linesIn(body, most);
+    return recordsIn(body, this.#options.csvDelimiter ?? 0, most);
   }
 
   /** Position of the end of the line that begins here. */

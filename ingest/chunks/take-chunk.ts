@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { ByteSource } from '../input/byte-source.ts';
 import { InputChanged } from '../input/input-error.ts';
 import { type Counted, isLineEnd } from './count-records.ts';
-import type { LineReader } from './line-reader.ts';
+import { enoughRecords, type LineReader } from './line-reader.ts';
 
 /** Records that follow each other. */
 export interface Piece {
@@ -51,12 +51,6 @@ export interface ChunkedText {
 }
 
 /**
- * A chunk ends with the piece that brings so many. What a record costs falls with those that are grouped beside it in the
- * rollups, and what ClickHouse needs of memory grows with them.
- */
-const enoughRows = 500_000;
-
-/**
  * Pieces of a chunk that are read again and in memory at a time: one is sent, one waits, one is read. They take turns in
  * the same memory: left to the garbage collector, it would be looked for every 64 MiB, which took a quarter of the time.
  */
@@ -99,7 +93,7 @@ export async function takeChunk(
     rows += taken.rows;
     multiLine ||= taken.multiLine;
     plainCells &&= taken.plainCells;
-  } while (readAgain && bytes < most && (length !== undefined || rows < enoughRows));
+  } while (readAgain && bytes < most && (length !== undefined || rows < enoughRecords));
   // A file that was written to while it was read may begin as it was and end as it is now.
   if (held && readAgain && source.wasTouched?.()) await piecesAgain(file, readAgain, places).next();
   const content = hash.digest('hex');

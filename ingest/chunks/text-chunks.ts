@@ -154,7 +154,7 @@ async function* recordsOf(
   for await (const { bytes, firstLine } of pieces) yield* framedRecords(bytes, { ...framing, firstLine });
 }
 
-/** An input of at most this size is one piece, which is held until it is sent: it can be stored together with others. */
+/** An input of at most this size is one piece, unless that has enough records before. It is held until it is sent, and can be stored together with others. */
 export const smallInputBytes = 16 << 20;
 /** Large enough for few reads, small enough for two of them to be no matter. */
 const pieceBytes = 4 << 20;

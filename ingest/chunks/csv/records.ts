@@ -33,6 +33,8 @@ interface ScanOptions {
   readonly delimiter: number;
   /** No bytes follow the limit: a quote that is open there is never closed. */
   readonly final: boolean;
+  /** Ends behind so many records. */
+  readonly most?: number;
   /** Called with each whole record: where it is, without its line end, and how many lines are before it. */
   readonly onRecord?: (start: number, end: number, linesBefore: number) => void;
 }
@@ -45,7 +47,7 @@ export function scanRecords(
   buffer: Buffer,
   start: number,
   limit: number,
-  { delimiter, final, onRecord }: ScanOptions,
+  { delimiter, final, most = Number.POSITIVE_INFINITY, onRecord }: ScanOptions,
 ): RecordEnds {
   let last = -1;
   let records = 0;
@@ -75,7 +77,7 @@ export function scanRecords(
     recordStart = at + 1;
   };
   // One cell a turn; the loops within it look at a byte each and nothing else.
-  for (let at = start; at < limit; at++) {
+  for (let at = start; at < limit && records < most; at++) {
     const cell = at;
     while (at < limit && buffer[at] !== delimiter && (buffer[at] === space || buffer[at] === tab)) at++;
     if (buffer[at] === quote) {

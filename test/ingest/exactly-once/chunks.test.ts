@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ChunkChain } from '../../../ingest/chunks/chunk-chain.ts';
 import { LineReader } from '../../../ingest/chunks/line-reader.ts';
 import type { KnownChunks } from '../../../ingest/chunks/sendable-chunk.ts';
@@ -145,4 +145,24 @@ test('a chunk ends with the piece that makes its records enough', async () => {
   for await (const { rows } of chunksOf({ ...found, size: content.length }, large)) sizes.push(rows);
   expect(sizes.slice(0, -1).every((rows) => rows >= 500_000 && rows < 550_000)).toBe(true);
   expect(sizes.reduce((sum, rows) => sum + rows)).toBe(1_200_000);
+});
+
+describe.each([
+  ['read again', fileSource],
+  ['held', source],
+])('records that are very short make chunks of as many as others (%s)', (_, from) => {
+  test.each([
+    ['lines', '', undefined],
+    ['lines behind a very long one', `${'x'.repeat(3 << 20)}\n`, undefined],
+    ['CSV with quotes', '"a"\n', 44],
+    ['CSV of which a quote is open', '"a\n', 44],
+  ])('%s', async (_, first, csvDelimiter) => {
+    const content = Buffer.from(`${first}${'a\n'.repeat(1_600_000)}b`);
+    const large = { chunkBytes: 1 << 30, pieceBytes: 1 << 30, ...(csvDelimiter && { csvDelimiter }) };
+    const sizes: number[] = [];
+    const bytes = from(content, () => content.length);
+    for await (const { rows } of chunksOf(bytes, large)) sizes.push(rows);
+    const records = content.toString('latin1').split('\n').length;
+    expect(sizes).toEqual([500_000, 500_000, 500_000, records - 1_500_001, 1]);
+  });
 });
