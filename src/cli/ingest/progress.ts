@@ -1,4 +1,4 @@
-import type { Input } from '../../../ingest/input/input.ts';
+import { type Input, sizeOf } from '../../../ingest/input/input.ts';
 import type { LoadCounts } from '../../../ingest/ledger/load.ts';
 import { counted, formatNumber, say } from '../command/command.ts';
 
@@ -9,7 +9,7 @@ import { counted, formatNumber, say } from '../command/command.ts';
 export async function eventProgress(files: readonly Input[], quiet = false) {
   if (quiet || !process.stderr.isTTY) return { onProgress: () => {}, say, stop: () => {} };
   const { SingleBar } = await import('cli-progress');
-  const total = files.reduce((sum, file) => sum + (file.size() ?? 0), 0);
+  const total = files.reduce((sum, file) => sum + (sizeOf(file) ?? 0), 0);
   const bar = new SingleBar({
     format:
       '{bar} {percentage} % of {files}, {megabytes} MB | {events} events, {rejected} rejected{leftOut} | {rate}/s | {eta_formatted} left',
