@@ -100,6 +100,15 @@ test('texts are sorted as people read them, both ways', async () => {
   );
 });
 
+test('numbers are written as the reader of another country does', async () => {
+  const page = await open('&each=total', { locale: 'de-DE' });
+  const [row] = await visibleRows(page);
+  expect(row?.Impressionen).toMatch(/^2\d\.\d{3}$/);
+  const german = new Intl.NumberFormat('de-DE', { minimumFractionDigits: 2 });
+  const spent = names.reduce((sum, _, n) => sum + 28 * Number(`${n + 1}234.5`), 0);
+  expect((await totalsRow(page)).Ausgaben).toBe(german.format(spent));
+});
+
 test('ad units by site, for each month and each week: the sums are those of the days', async () => {
   const page = await open('&report=ad_units&days=last_90_days');
   const total = async () => plain((await totalsRow(page)).Revenue ?? '');
