@@ -29,8 +29,8 @@ export async function correctedRows(
   for (const [n, row] of rows.entries()) Object.assign(row, correctionOf(row, n));
   const cells = [Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))];
   return cells
-    .map((line) => `${line.map((cell) => `"${String(cell).replaceAll('"', '""')}"`).join(',')}\n`)
-    .join('');
+    .map((line) => line.map((cell) => `"${String(cell).replaceAll('"', '""')}"`).join(','))
+    .join('\n');
 }
 
 /** Writes the export of a load's rejected rows with what is right in each; returns the file. */

@@ -179,10 +179,10 @@ async function fillDisk({ disk }: Session, ms: number): Promise<string> {
       }
     }
     await delay(ms);
-  } finally {
     // A disk that fails afterwards may bring the file back, but not what it had.
     ftruncateSync(file);
     fsyncSync(file);
+  } finally {
     closeSync(file);
     rmSync(filler);
   }
