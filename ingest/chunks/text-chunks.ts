@@ -154,7 +154,10 @@ async function* recordsOf(
   for await (const { bytes, firstLine } of pieces) yield* framedRecords(bytes, { ...framing, firstLine });
 }
 
-/** An input of at most this size is one piece, unless that has enough records before. It is held until it is sent, and can be stored together with others. */
+/**
+ * An input of at most this size is one piece, or several where it has more records than a piece. A piece is held until it is sent, and
+ * can be stored together with those of others.
+ */
 export const smallInputBytes = 16 << 20;
 /** Large enough for few reads, small enough for two of them to be no matter. */
 const pieceBytes = 4 << 20;
