@@ -88,9 +88,15 @@ test('it does not compile until everything that needs a word about it has one', 
     ['ja', '動画再生数', 'ブラウザ', 'ブラウザ別'],
   ] as const) {
     const file = `src/app/words/${language}.ts`;
-    insert(file, '\n  columns: {', `\n    video_views: '${views}',\n    browser: '${browser}',`);
-    insert(file, '  dimensions: {', ` browser: '${browser}',`);
-    insert(file, '  parts: {', ` browser: '${browsers}',`);
+    // English says of which ids these are the words; the others have the words of English.
+    const wordsOf = (ids: string) => (language === 'en' ? `each<${ids}>({` : '{');
+    insert(
+      file,
+      `\n  columns: ${wordsOf('Column')}`,
+      `\n    video_views: '${views}',\n    browser: '${browser}',`,
+    );
+    insert(file, `  dimensions: ${wordsOf('BreakdownId')}`, ` browser: '${browser}',`);
+    insert(file, `  parts: ${wordsOf('BreakdownId')}`, ` browser: '${browsers}',`);
   }
   insert(
     'src/http/openapi/reports.ts',
