@@ -50,7 +50,7 @@ interface Place {
   readonly line: number;
 }
 
-/** So much of CSV is looked at at a time. */
+/** Records of CSV are looked for in so many bytes at a time. */
 const scannedBytes = 1 << 20;
 
 /** Where the records of a chunk are, which has no line end at its end. Not as a list: 16 MiB may have eight million. */
