@@ -14,15 +14,17 @@ const {
   every,
   seed,
   path,
+  part,
   seconds,
 } = new Command('schedules')
   .option('--schedules <n>', 'how many of chance', Number, 10_000)
   .option('--every', 'two loaders of two chunks instead, each killed at each of its statements')
+  .option('--part <k/n>', 'of --every only each nth, from the kth: for several of these at once', '1/1')
   .option('--seed <n>', 'of the schedules', Number, Date.now() % 2 ** 31)
   .option('--path <path>', 'of a schedule that failed')
   .option('--seconds <n>', 'no more are begun after', Number, 86_400)
   .parse()
-  .opts<{ schedules: number; every?: true; seed: number; path?: string; seconds: number }>();
+  .opts<{ schedules: number; every?: true; seed: number; path?: string; part: string; seconds: number }>();
 
 simulateTime();
 const began = process.hrtime.bigint();
@@ -41,7 +43,8 @@ const tell = () => {
 };
 
 if (every) {
-  for (const schedule of crashesAtEveryStep()) {
+  const [k = 1, n = 1] = part.split('/').map(Number);
+  for (const schedule of crashesAtEveryStep(n, k - 1)) {
     if (process.hrtime.bigint() - began > BigInt(seconds) * 1_000_000_000n) break;
     await run(schedule).catch((error: Error) => {
       throw new Error(`${error.message}\n${JSON.stringify(schedule)}`);

@@ -22,16 +22,16 @@ const restarts: Loader = {
 /**
  * Two loaders of the same two chunks, each killed at one of its statements: before it is sent, while it is under
  * way, or when it is done. The same where the engine is another one when the second begins, so that it mends what the first has left.
- * @param every leaves out all but each nth
+ * @param every leaves out all but each nth, counted from `start`
  */
-export function* crashesAtEveryStep(every = 1): Generator<Schedule> {
+export function* crashesAtEveryStep(every = 1, start = 0): Generator<Schedule> {
   let n = 0;
   for (const engine of ['asItWas', 'restarted'] as const)
     for (const sends of ['alone', 'together', 'counted'] as const)
       for (let first = 0; first < steps.asItWas; first++)
         for (let second = 0; second < steps[engine]; second++)
           for (const [a, b] of moments.flatMap((one) => moments.map((other) => [one, other] as const)))
-            if (n++ % every === 0) {
+            if (n++ % every === start) {
               const killed = loader(0, sends, first, a);
               const loaders =
                 engine === 'restarted'
