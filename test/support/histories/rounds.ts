@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pollFor } from '../../../clickhouse/poll.ts';
+import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
 import { mendOf } from '../../../ingest/ledger/load-records.ts';
 import { createToken } from '../../../src/accounts/tokens.ts';
 import { paths } from '../oracle.ts';
@@ -138,6 +139,8 @@ class Round {
     if (failed) throw failed.reason;
     await session.select('SELECT 1');
     await writers.settle(this.#dice(9));
+    // Where days were replaced after an `unload` was interrupted. That changes no answer any more.
+    for (const { load } of await interruptedUnloads(session.store)) await session.run(['unload', load]);
     // What is still damaged.
     await session.run(['rebuild']);
     await this.#readAll(accounts);
