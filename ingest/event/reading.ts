@@ -62,10 +62,12 @@ export function mappedReading(
 ): FileReading {
   const { header, ignoreUnknown } = valid;
   const warnOfColumns = (names: readonly string[]) => {
-    for (const name of ignoreUnknown ? namedByChance(valid, names) : []) {
-      warn(
-        `${file}: column ${name} is read because events have a field of that name; the mapping does not name it. Is it the same (--map ${name}=${name}), or is it to be left out (--set ${name}=${noValue(name)})?`,
-      );
+    for (const name of ignoreUnknown || valid.events ? namedByChance(valid, names) : []) {
+      const none = noValue(name);
+      const advice = valid.events
+        ? `It counts in each event of a record that does not name it: "set": {"${name}": "${none}"} keeps it out of one, "map": {"${name}": "${name}"} beside events says that it is of all`
+        : `The mapping does not name it. Is it the same (--map ${name}=${name}), or is it to be left out (--set ${name}=${none})?`;
+      warn(`${file}: column ${name} is read because events have a field of that name. ${advice}`);
     }
     for (const text of moneyOfNobody(valid, names)) warn(`${file}: ${text}`);
   };
