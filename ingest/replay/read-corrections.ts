@@ -79,15 +79,26 @@ export async function readCorrections(input: Input): Promise<Correction[]> {
 async function rowsOf(input: Input): Promise<Correction[]> {
   const format = formatOfExport(input);
   const text = await textOf(input);
+  const notExported = (what: string, cause?: unknown) =>
+    new InputError(
+      `${input.name}: is not a corrected export${what}; "rejects" writes one as CSV or NDJSON: correct its event columns, keep all of them, chunk and line`,
+      { cause },
+    );
   try {
     if (format === csv) {
-      const rows: unknown[] = parseCsv(text, { columns: true, bom: true, skip_empty_lines: true });
+      // Without one of them every row would lose that value.
+      const columns = (names: string[]) => {
+        const lost = eventFields.find((field) => !names.includes(field));
+        if (lost !== undefined) throw notExported(`: it has no column ${lost}`);
+        return names;
+      };
+      const rows: unknown[] = parseCsv(text, { columns, bom: true, skip_empty_lines: true });
       return rows.map((row) => {
         const { chunk, line, event_number: number, ...cells } = csvRow.parse(row);
         return {
           chunk,
           line: placeAt(line, number),
-          fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name] ?? '')])),
+          fields: Object.fromEntries(eventFields.map((name) => [name, String(cells[name])])),
         };
       });
     }
@@ -102,9 +113,6 @@ async function rowsOf(input: Input): Promise<Correction[]> {
       return { chunk, line: placeAt(row, number), fields: event };
     });
   } catch (cause) {
-    throw new InputError(
-      `${input.name}: is not a corrected export; "rejects" writes one as CSV or NDJSON: correct its event columns, keep chunk and line`,
-      { cause },
-    );
+    throw cause instanceof InputError ? cause : notExported('', cause);
   }
 }

@@ -118,7 +118,7 @@ function hiddenFaults(
       reason !== correctedOnce &&
       !(roundMoney && reason.startsWith(tooManyPlaces)) &&
       // Where a load skips duplicates an event needs an id.
-      (dedupe || field !== 'event_id'),
+      (dedupe || field !== 'event_id' || !reason.startsWith('is required')),
   );
   return left.length === 0 ? left : [...left, { field: '', reason: 'nothing of it was corrected' }];
 }

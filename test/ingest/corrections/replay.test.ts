@@ -143,6 +143,20 @@ test('a row that lacks an id for --dedupe alone is loaded as it is without', asy
   expect(await totals()).toMatchObject({ events: 1 });
 });
 
+test('a row with two ids that nobody has chosen from stays rejected', async () => {
+  const line = JSON.stringify(event({ advertiser_id: loads.own.account })).replace(
+    '{',
+    '{"event_id":"other",',
+  );
+  const { stdout } = await run('ingest', 'events', '--json', await file('twice.ndjson', `${line}\n`));
+  const [load = ''] = JSON.parse(stdout).loads;
+  const untouched = await file('c.csv', (await run('rejects', load, '--csv')).stdout);
+  expect(await run('replay', load, untouched)).toMatchObject({
+    code: 4,
+    stderr: expect.stringMatching(/event_id appears twice; nothing of it was corrected/),
+  });
+});
+
 test('a row that nobody corrected stays rejected, though its fields do not show why; taken back, its correction is loaded again', async () => {
   const path = await file(
     'e.csv',
@@ -227,6 +241,10 @@ test('what is no corrected export, and two corrections of one row, are refused, 
     expect(stderr).toMatch(/latin\.csv: the (text is not UTF-8|UTF-8 text is damaged)[^(]*save it as UTF-8/);
     expect(stderr).not.toContain('--encoding');
   }
+  // A column of another name: each row would count without its spend.
+  expect(await refused(await file('renamed.csv', right.replace('"spend"', '"Spend"')))).toContain(
+    'renamed.csv: is not a corrected export: it has no column spend;',
+  );
   for (const kind of ['csv', 'ndjson'] as const) {
     const path = await corrected(load, kind, (row) => row + 1);
     const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
