@@ -62,7 +62,7 @@ async function checkTimezone(store: Store, name: string, place: string): Promise
 /** A constant is judged as the text of a record is. */
 async function checkConstant(
   store: Store,
-  { roundMoney }: MappingSpec,
+  { roundMoney, dates }: MappingSpec,
   field: EventField,
   constant: string,
   place: string,
@@ -70,6 +70,7 @@ async function checkConstant(
   const { computed = [], rules } = readText(fieldSpecs[field], 'given', {
     reportTimezone: 'UTC',
     timezone: 'UTC',
+    dates,
     roundMoney,
   });
   if (rules.length === 0) return;

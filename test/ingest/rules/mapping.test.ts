@@ -174,6 +174,8 @@ describe('refused before anything is sent', () => {
     expect(await refusal({ map: ['spend=A', 'spend=B'] })).toContain(
       '--map spend: --map spend says it already',
     );
+    expect(await refusal({ set: ['event_time=46327'] })).toContain('--set event_time: must be a date-time');
+    expect(await refusal({ set: ['event_time=46327'], dates: 'excel' })).toBe('nothing');
     expect(await refusal({ timezone: 'Mars' })).toContain('--timezone: Mars is no IANA time zone');
     expect(await refusal({ mapping: '/nowhere/none.json' })).toContain('none.json: there is no such file');
   });
