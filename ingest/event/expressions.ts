@@ -106,6 +106,9 @@ function rulesOf(name: string, { columns, numbers }: CheckedExpression, noResult
   ];
 }
 
+/** Whether an expression came to nothing, of the reason why a record was rejected. */
+export const hasNoResult = (reason: string): boolean => /^(must|cannot) be computed from /.test(reason);
+
 function oneOf(names: readonly string[]): string {
   return names.map(textName).join(' or ');
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ClickHouseSettings } from '@clickhouse/client';
-import { eventFields } from '../../catalog/events.ts';
+import { eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
+import { hasNoResult } from '../event/expressions.ts';
 import { plainReading } from '../event/reading.ts';
 import { tooManyPlaces } from '../event/values.ts';
 import { heldInput } from '../input/held-input.ts';
@@ -112,7 +113,11 @@ function hiddenFaults(
   { dedupe, roundMoney }: ReplayOptions,
 ): readonly Fault[] {
   const changed = eventFields.some((name) => (fields[name] ?? '') !== (exported[name] ?? ''));
-  if (changed) return [];
+  if (changed) {
+    return faults
+      .filter((fault) => isStillMissing(fault, fields))
+      .map(({ field, reason }) => ({ field, reason: `${reason}; give it, 0 for none` }));
+  }
   const left = faults.filter(
     ({ field, reason }) =>
       reason !== correctedOnce &&
@@ -121,6 +126,13 @@ function hiddenFaults(
       (dedupe || field !== 'event_id' || !reason.startsWith('is required')),
   );
   return left.length === 0 ? left : [...left, { field: '', reason: 'nothing of it was corrected' }];
+}
+
+/** An amount that could not be computed is exported empty, and would count as none: somebody has to give it, 0 for none. */
+function isStillMissing({ field, reason }: Fault, fields: Correction['fields']): boolean {
+  if (!isEventField(field) || fields[field]) return false;
+  const { kind } = fieldSpecs[field];
+  return (kind === 'count' || kind === 'money') && hasNoResult(reason);
 }
 
 const placeOf = ({ chunk, line }: Pick<Correction, 'chunk' | 'line'>): string => `${chunk}:${line}`;

@@ -150,11 +150,14 @@ test('a faulty event is rejected by its record and number, the others count; cor
   );
   const csv = (await files.loader.run(['rejects', load, '--csv'])).stdout;
   expect((await files.loader.run(['rejects', load])).stdout).toContain('3, event 2');
-  const corrected = await files.loader.file(
-    'c.csv',
-    csv.replaceAll('never', '2026-03-05').replaceAll('soon', '2026-03-06').replaceAll('much', '7'),
-  );
-  expect((await files.loader.run(['replay', load, corrected])).stderr).toContain('3 rows replayed');
+  const times = csv.replaceAll('never', '2026-03-05').replaceAll('soon', '2026-03-06');
+  const partly = await files.loader.run(['replay', load, await files.loader.file('c.csv', times)]);
+  expect(partly.stderr).toContain('2 rows replayed');
+  expect(partly.stderr).toMatch(/line 2.* spend must be computed from numbers.*; give it, 0 for none/);
+  const left = JSON.parse((await files.loader.run(['rejects', load, '--json'])).stdout);
+  Object.assign(left.event, { event_time: '2026-03-06', spend: '0.07' });
+  const whole = await files.loader.file('w.ndjson', `${JSON.stringify(left)}\n`);
+  expect((await files.loader.run(['replay', load, whole])).stderr).toContain('1 row replayed');
   expect(await files.loader.counted()).toBe(7);
   expect((await verifyLedger(db.store)).differences).toEqual([]);
 });
