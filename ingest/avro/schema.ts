@@ -191,7 +191,11 @@ const refused = (column: string, what: string) =>
     `column ${shownName(column)} is ${what}; write it as plain values of one type, or leave it out`,
   );
 
-const times: Readonly<Record<string, number>> = { millis: 3, micros: 6, nanos: 9 };
+const times: ReadonlyMap<string, number> = new Map([
+  ['millis', 3],
+  ['micros', 6],
+  ['nanos', 9],
+]);
 
 function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, 'name'> {
   const read = (as: string, kind?: TypedColumn['kind']) => ({ read: { type: as, kind }, called: name });
@@ -203,7 +207,7 @@ function plain(name: string, type: AvroObject | undefined): Omit<SchemaColumn, '
       // As text, so that --timezone holds for it.
       return logicalType === 'date' ? read('Date32') : read('Int64', 'whole');
     case 'long': {
-      const places = times[logicalType.replace(/^(local-)?timestamp-/, '')];
+      const places = times.get(logicalType.replace(/^(local-)?timestamp-/, ''));
       if (places === undefined) return read('Int64', 'whole');
       return read(`DateTime64(${places}, 'UTC')`, logicalType.startsWith('local-') ? undefined : 'time');
     }

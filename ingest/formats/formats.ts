@@ -40,7 +40,7 @@ export function formatOf(input: Input, forced?: FormatName): Format {
     const advice = adviceFor[ending];
     if (advice) throw new InputError(`${input.name}: ${advice}`);
     const known = all.flatMap(({ endings }) => endings).map((known) => `.${known}`);
-    const packings = Object.keys(compressions).map((known) => `.${known}`);
+    const packings = [...compressions.keys()].map((known) => `.${known}`);
     throw new InputError(
       `${input.name}: the name does not tell the format; end it in ${known.join(', ')} (${packings.join(', ')} may follow) or pass --format`,
     );

@@ -291,6 +291,6 @@ function textAt(record: unknown, name: string): string {
 
 /** An input of the first lines of another. */
 function firstLines({ name, endings }: Input, lines: readonly string[], count: number): Input {
-  const plain = endings.filter((ending) => !Object.hasOwn(compressions, ending));
+  const plain = endings.filter((ending) => !compressions.has(ending));
   return heldInput(name, plain, Buffer.from(`${lines.slice(0, count).join('\n')}\n`));
 }

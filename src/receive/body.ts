@@ -10,13 +10,13 @@ import { Problem, retryIn } from '../http/request/problems.ts';
 /** What a body may have when it is unpacked. */
 const maxBodyBytes = 64 << 20;
 
-const codings: Readonly<Record<string, Compression>> = {
-  identity: 'none',
-  gzip: 'gzip',
-  'x-gzip': 'gzip',
-  zstd: 'zstd',
-  br: 'brotli',
-};
+const codings: ReadonlyMap<string, Compression> = new Map([
+  ['identity', 'none'],
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['zstd', 'zstd'],
+  ['br', 'brotli'],
+]);
 
 /**
  * Reads a body and unpacks it as it comes. Of one that is refused the rest is read and dropped, so that its caller can
@@ -30,7 +30,7 @@ export async function readBody(
   place: Place,
 ): Promise<Buffer> {
   const { headers } = incoming;
-  const compression = codings[(headers['content-encoding'] ?? 'identity').trim().toLowerCase()];
+  const compression = codings.get((headers['content-encoding'] ?? 'identity').trim().toLowerCase());
   if (!compression) throw unknownCoding('Content-Encoding may be gzip, zstd or br');
   const size = Number(headers['content-length'] ?? 0);
   if (size > maxBodyBytes) throw tooLarge();
@@ -86,7 +86,7 @@ function tooLarge(): Problem {
 
 /** RFC 9110 §12.5.3 */
 function unknownCoding(detail: string): Problem {
-  const headers = { 'Accept-Encoding': Object.keys(codings).join(', ') };
+  const headers = { 'Accept-Encoding': [...codings.keys()].join(', ') };
   return new Problem('unsupported_media_type', detail, { headers });
 }
 

@@ -110,6 +110,7 @@ test.each([
   ['another media type', '<a/>', { 'content-type': 'text/xml' }, 415, 'unsupported_media_type'],
   ['another charset', line, { 'content-type': 'text/csv; charset=latin1' }, 415, 'unsupported_media_type'],
   ['an unknown coding', line, { 'content-encoding': 'compress' }, 415, 'unsupported_media_type'],
+  ['a coding that objects have', line, { 'content-encoding': 'constructor' }, 415, 'unsupported_media_type'],
   ['two codings', line, { 'content-encoding': 'gzip, gzip' }, 415, 'unsupported_media_type'],
   ['packed bytes without a coding', gzipSync(line), {}, 415, 'unsupported_media_type'],
   ['packed twice', gzipSync(gzipSync(line)), { 'content-encoding': 'gzip' }, 415, 'unsupported_media_type'],

@@ -178,12 +178,21 @@ test('types of every kind are read, by a mapping and through nested records', as
     sure: ['boolean', 'null'],
     tags: { type: 'array', items: { type: 'enum', name: 'Tag', symbols: ['a', 'b'] } },
     tag: 'Tag',
+    times: { type: 'long', logicalType: 'constructor' },
     more: { type: 'map', values: ['null', 'Who'] },
   });
   const record = {
     ...{ id: Buffer.from('abcd'), other: null, day: 20_513, local: (noon + 1) * 1000 + 7 },
     ...{ who: { account: Buffer.from(own.account), campaign: 'ü' }, money: Buffer.from('fffffffb2e', 'hex') },
-    ...{ share: 0.1, sure: true, nulls: [null, null], tags: ['a', 'b'], tag: 'b', more: { x: null } },
+    ...{
+      share: 0.1,
+      sure: true,
+      nulls: [null, null],
+      times: 1,
+      tags: ['a', 'b'],
+      tag: 'b',
+      more: { x: null },
+    },
     seller: { account: Buffer.from('shop'), campaign: null },
   };
   const bytes = await avroFile(schema, [
@@ -194,7 +203,7 @@ test('types of every kind are read, by a mapping and through nested records', as
     ...['--map=advertiser_id=who.account', '--map=campaign_id=who.campaign', '--map=event_id=id'],
     ...['--map=spend=money', '--map=revenue=share', '--map=confirmed=sure', '--map=creative_id=other'],
     ...['--map=publisher_id=seller.account', '--set=ad_unit_id=u', '--set=event_type=impression'],
-    ...['--map=device=tag', '--ignore-unknown', '--timezone=Europe/Berlin'],
+    ...['--map=device=tag', '--map=quantity=times', '--ignore-unknown', '--timezone=Europe/Berlin'],
   ];
   const path = await file('e.avro', bytes);
   const byDay = await ingest(...mapped, '--map', 'event_time=day', path);
