@@ -15,7 +15,7 @@ import {
   signOut,
   tokenOfLink,
 } from './state/session.ts';
-import { fromHash, ofFamily, ofOtherAccount, type State, toHash, unreadIn } from './state/state.ts';
+import { fromHash, ofFamily, ofOtherAccount, ofShown, type State, toHash, unreadIn } from './state/state.ts';
 import { header } from './view/header.ts';
 import { enter, signIn } from './view/sign-in.ts';
 import { Workbench } from './view/workbench.ts';
@@ -72,7 +72,7 @@ function withUsualColumns(state: State): State {
   const metrics = remembered<string[]>(`metrics-${state.family}`, []).filter((id) =>
     state.metrics.includes(id),
   );
-  return metrics.length ? { ...state, metrics } : state;
+  return metrics.length ? ofShown({ ...state, metrics }) : state;
 }
 
 function leave(reason: string): void {

@@ -76,6 +76,13 @@ test('columns are a step of the history, and remembered for the next visit and n
     await whole(page);
     expect(await columns(page)).toEqual(shown);
   }
+  await page.locator('.columns summary').click();
+  await page.getByLabel('Show Spent').uncheck();
+  await page.goto('about:blank');
+  await page.goto(`${service.url}/app`);
+  await whole(page);
+  expect(await page.locator('.card :checked').count()).toBe(1);
+  expect(await page.locator('figcaption').textContent()).toMatch(/^Impressions by day/);
   expect(browser.complaints).toEqual([]);
 });
 

@@ -115,6 +115,12 @@ describe('the address', () => {
     expect(ordered('earned', {})).toBeUndefined();
   });
 
+  test('has a figure that is shown in the chart', () => {
+    expect(fromHash('#show=impressions,cpm', 'campaigns').chart).toBe('impressions');
+    expect(fromHash('#show=cpm,spent', 'campaigns').chart).toBe('spent');
+    expect(fromHash('#show=cpm,spent&chart=impressions', 'campaigns').chart).toBe('cpm');
+  });
+
   test('becomes a request', () => {
     expect(pathOf(state)).toBe('/v1/campaigns/breakdowns/device_creative_date');
     expect(pathOf({ ...state, dimensions: [], grain: 'total' })).toBe('/v1/campaigns');

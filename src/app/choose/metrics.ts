@@ -75,7 +75,6 @@ export class MetricsMenu {
   private set(metrics: readonly string[]): void {
     if (!this.state) return;
     remember(`metrics-${this.state.family}`, metrics);
-    const { chart } = this.state;
-    this.choose({ metrics, chart: metrics.includes(chart) ? chart : (metrics[0] ?? chart) });
+    this.choose({ metrics });
   }
 }

@@ -83,9 +83,14 @@ export function columnsOf({ family, dimensions, grain, metrics, compare }: State
   return [...days, ...names, ...figures];
 }
 
-/** The state without an order by a column that the table does not have. */
-export function sortedByShown({ sort, ...state }: State): State {
-  return { ...state, ...(sort && columnsOf(state).includes(sort.column) && { sort }) };
+/** The state with figures that are shown in the chart, and without an order by a column that the table does not have. */
+export function ofShown({ sort, ...state }: State): State {
+  const { metrics, chart } = state;
+  return {
+    ...state,
+    chart: metrics.includes(chart) ? chart : (metrics[0] ?? chart),
+    ...(sort && columnsOf(state).includes(sort.column) && { sort }),
+  };
 }
 
 export function daysOf({ range }: State, today: string): DateRange {
@@ -178,8 +183,7 @@ export function fromHash(hash: string, family: string): State {
   const metrics = metricsOf(initial.family).map(({ id }) => id);
   const shown = list('show').filter((id, n, all) => metrics.includes(id) && all.indexOf(id) === n);
   const [, sign = '', column = ''] = /^(-?)(\w+)$/.exec(fields.get('sort') ?? '') ?? [];
-  const chart = fields.get('chart') ?? '';
-  return sortedByShown({
+  return ofShown({
     ...initial,
     dimensions: dimensionsOf(initial.family).filter((name) => list('by').includes(name)),
     grain: grains.find((grain) => grain === fields.get('each')) ?? initial.grain,
@@ -191,7 +195,7 @@ export function fromHash(hash: string, family: string): State {
     closed: fields.get('figures') === 'closed',
     filters: filtersOf(fields, initial.family),
     metrics: shown.length ? shown : initial.metrics,
-    chart: metrics.includes(chart) ? chart : initial.chart,
+    chart: fields.get('chart') ?? initial.chart,
     changes: fields.get('see') === 'changes',
     ...(column && { sort: { column, descending: sign === '-' } }),
     find: fields.get('find') ?? '',

@@ -2,7 +2,7 @@ import { asked } from '../rows/asked.ts';
 import type { Asked } from '../rows/protocol.ts';
 import { pathOf } from '../state/request.ts';
 import type { Opened } from '../state/session.ts';
-import { sortedByShown } from '../state/state.ts';
+import { ofShown } from '../state/state.ts';
 import { askedOf, type Shown } from './download.ts';
 
 /** When a report is sent, of which days, and to whom. */
@@ -48,7 +48,7 @@ export const turnSchedule = (session: Opened, turn: Turn, schedule: string): Pro
 export function createSchedule(session: Opened, shown: Shown, sending: Sending): Promise<Asked<object>> {
   const { state } = shown;
   const compare = typeof state.compare === 'object' ? 'none' : state.compare;
-  const sent = { ...shown, state: sortedByShown({ ...state, compare, closed: false }) };
+  const sent = { ...shown, state: ofShown({ ...state, compare, closed: false }) };
   const { start_time: _, end_time: __, ...body } = askedOf(sent, session.today);
   return asked('/v1/schedule/create', session, {
     ...sending,

@@ -21,10 +21,10 @@ import {
   columnsOf,
   daysOf,
   nextSort,
+  ofShown,
   ranksChanges,
   reachesNow,
   type State,
-  sortedByShown,
   toHash,
 } from '../state/state.ts';
 import { MailMenu } from '../take/mail-menu.ts';
@@ -142,7 +142,7 @@ export class Workbench {
 
   /** @param here the step of the history stays the same, as while a word is typed */
   choose(change: Partial<State>, here = false): void {
-    const state = sortedByShown({ ...this.state, ...change });
+    const state = ofShown({ ...this.state, ...change });
     const hash = toHash(state);
     const { account } = this.session;
     if (here) history.replaceState(account, '', hash);
