@@ -131,6 +131,7 @@ test('a search looks at what the table shows', async () => {
     await whole(page);
     if (rows === 0) await page.getByRole('heading', { name: 'No row has this' }).waitFor();
     else expect(await visibleRows(page)).toHaveLength(rows);
+    expect(await page.locator('.toolbar > [role=status]').textContent()).toBe(`${rows} of 3 rows`);
   }
 });
 

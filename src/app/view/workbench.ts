@@ -205,7 +205,6 @@ export class Workbench {
     this.all = rows;
     performance.mark('all rows');
     void this.closed.ask(this.state);
-    this.toolbar.announce(text.progress.done(rowsText(rows)));
     await this.arrange();
   }
 
@@ -242,10 +241,12 @@ export class Workbench {
     const nothing = isFiltered ? empty : { ...empty, detail: empty.unfiltered };
     if (arranged.rows === 0) this.notice.say(this.all > 0 ? notFound : nothing);
     else this.notice.hide();
-    const count = rowsText(arranged.rows);
-    this.toolbar.say(
-      arranged.rows === this.all ? count : text.table.found(countText(arranged.rows), countText(this.all)),
-    );
+    const isAll = arranged.rows === this.all;
+    const count = isAll
+      ? rowsText(this.all)
+      : text.table.found(countText(arranged.rows), countText(this.all));
+    this.toolbar.say(count);
+    this.toolbar.announce(isAll ? text.progress.done(count) : count);
     this.cards.show(this.state, arranged.totals);
     this.table.toTop();
     this.draw();
