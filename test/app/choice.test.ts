@@ -249,6 +249,8 @@ test('of a comparison paper has every column: a browser shrinks a sheet by a thi
   // Between the margins of A4.
   const sheet = 1.5 * 718;
   expect((await table.boundingBox())?.width).toBeLessThan(sheet);
+  // Nobody can press a button on paper.
+  expect(await page.locator('button:visible').allTextContents()).toEqual([]);
   expect(await table.locator('caption').textContent()).toMatch(/ · 1 row( |$)/);
 });
 
