@@ -18,7 +18,7 @@ export class Freshness {
       until && el('span', {}, text.fresh.until(dayText(until))),
       loadedAt !== undefined && el('span', {}, text.fresh.loaded(momentText(loadedAt, clock))),
       asked && el('span', {}, text.fresh.asked(zonedText(asked))),
-      state.compare !== 'none' && comparedTo && el('span', {}, text.compare.with(rangeText(...comparedTo))),
+      comparedTo && el('span', {}, text.compare.with(rangeText(...comparedTo))),
     ];
     const open =
       unconfirmed.length > 0 &&
