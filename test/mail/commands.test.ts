@@ -5,8 +5,10 @@ import { listTokens } from '../../src/accounts/tokens.ts';
 import { commandLine } from '../../src/operations/audit.ts';
 import { removeSchedule } from '../../src/operations/schedules.ts';
 import { unsentMails } from '../../src/schedules/mails.ts';
+import { answeredOf, storeSchedule, unsubscribe } from '../../src/schedules/schedules.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
 import { useMailServer } from '../support/mail-server.ts';
+import { dailySchedule } from '../support/mails.ts';
 import { environmentOf, useCommands } from '../support/process.ts';
 import { useService } from '../support/service.ts';
 import { useStatementsBetween } from '../support/statements-between.ts';
@@ -145,6 +147,18 @@ test('a sender that is killed after it has taken a mail leaves it unknown; nobod
   expect(mailServer.mails[1]?.attachments[0]?.filename).toMatch(/^ad_units_site_date_.*\.csv$/);
   expect((await list())[0].mails).toMatchObject([{ state: 'sent' }]);
   expect((await unsentMails(db.store, new Date(), 'UTC')).stuck).toBe(0);
+});
+
+test('the list says who made a schedule, and who wants no more of it', async () => {
+  const own = { ...dailySchedule('shop'), madeBy: 'person jo' };
+  await storeSchedule(db.store, own);
+  await unsubscribe(db.store, answeredOf(own), 'anna@example.com');
+  expect((await run('schedule', 'list', 'shop')).stdout.split('\n')).toEqual([
+    expect.stringMatching(/^daily\tshop\t.*\tactive\tperson jo$/),
+    '-\t-\tanna@example.com\twants no more',
+    '',
+  ]);
+  await storeSchedule(db.store, { ...own, state: 'removed' });
 });
 
 test('a sender names ClickHouse where that is away', async () => {

@@ -23,10 +23,11 @@ export function addMailCommands(program: Command): void {
   addOperation(schedule, createSchedule, ['account', 'report', 'to'], (given) =>
     operate(createSchedule, given, ({ id }) => print(id)),
   );
-  addList(schedule, schedules, ({ id, account, report, every, period, at, to, state, not_agreed, mails }) => [
-    line([id, account, report, every, period, at, to.join(' '), state]),
-    ...not_agreed.map((recipient) => line(['', '', recipient, 'has not agreed yet'])),
-    ...mails.map(({ day, recipient, asks, state, time, error }) =>
+  addList(schedule, schedules, ({ id, account, report, every, period, at, to, state, made_by, ...told }) => [
+    line([id, account, report, every, period, at, to.join(' '), state, made_by]),
+    ...told.not_agreed.map((recipient) => line(['', '', recipient, 'has not agreed yet'])),
+    ...told.left.map((recipient) => line(['', '', recipient, 'wants no more'])),
+    ...told.mails.map(({ day, recipient, asks, state, time, error }) =>
       line(['', asks ? 'question' : day, recipient, meanings[state], time, error]),
     ),
   ]);
