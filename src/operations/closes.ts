@@ -116,7 +116,7 @@ async function closeEach(
     const which: AccountMonth = { account, month, routing };
     const openRejects = rejectsOf(account);
     const unconfirmed = await unconfirmedDays(reader, catalog, which);
-    const days = new Set(unconfirmed.map(({ day }) => day)).size;
+    const days = daysOf(unconfirmed);
     const reasons = [
       ...(hasEnded ? [] : ['the month has not ended']),
       ...(days > 0 ? [`${days} ${days === 1 ? 'day' : 'days'} unconfirmed`] : []),
@@ -136,6 +136,10 @@ async function closeEach(
   }
   return done;
 }
+
+/** How many days these are: one may be unconfirmed in both families. */
+export const daysOf = (unconfirmed: Close['unconfirmed']): number =>
+  new Set(unconfirmed.map(({ day }) => day)).size;
 
 const told = ({ month, closed_at, unconfirmed, ...more }: Close): z.infer<typeof close> => ({
   ...more,

@@ -290,3 +290,12 @@ test('a close says that nobody signs it where there is no private key', async ()
   expect(await said('unsigned', retired)).toBe('closed unsigned 2026-03: 1 row, not signed\n');
   expect(await said('signed', pem)).toBe('closed signed 2026-03: 1 row\n');
 });
+
+test('a day that is unconfirmed in both families is one day, for a close and in the list', async () => {
+  const both = { advertiser_id: 'both', publisher_id: 'both', spend: '1', revenue: '1' };
+  await load(db.store, [event(both)]);
+  const run = (...args: string[]) => runCommand(args, environmentOf(db.address));
+  expect((await run('close', 'both', '2026-03')).stderr).toContain('is not closed: 1 day unconfirmed');
+  await run('close', 'both', '2026-03', '--anyway');
+  expect((await run('closes', 'both')).stdout).toContain('\t1 day unconfirmed\t');
+});

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { closedRows, closeMonths, closes, manifest } from '../../operations/closes.ts';
+import { closedRows, closeMonths, closes, daysOf, manifest } from '../../operations/closes.ts';
 import { usage } from '../command/arguments.ts';
 import { config, counted, line, print, say } from '../command/command.ts';
 import { addList, addOperation, operate, printRows } from '../operations/operate.ts';
@@ -23,7 +23,7 @@ export function addCloseCommands(program: Command): void {
     .action(close);
   const list = addList(program, closes, ({ closed_at, rows, unconfirmed, open_rejects, ...close }) => {
     const left = [
-      ...(unconfirmed.length > 0 ? [`${counted(unconfirmed.length, 'day')} unconfirmed`] : []),
+      ...(unconfirmed.length > 0 ? [`${counted(daysOf(unconfirmed), 'day')} unconfirmed`] : []),
       ...(open_rejects > 0 ? [`${counted(open_rejects, 'rejected row')} open`] : []),
     ];
     const at = `${closed_at.slice(0, 19).replace('T', ' ')} UTC`;
