@@ -330,7 +330,15 @@ test('a year of which there can be no rows is not taken from the fields of days'
   await page.locator('#first-day').fill('0026-11-01');
   await page.locator('.range form button').click();
   expect(page.url()).toBe(before);
-  await page.keyboard.press('Escape');
+  await page.locator('#first-day').fill(daysAgo(3));
+  await page.locator('#last-day').fill(daysAgo(9));
+  await page.locator('.range form button').click();
+  const said = page.locator('.range .said');
+  expect(await said.textContent()).toBe('The first day is after the last.');
+  await page.getByRole('button', { name: 'Yesterday' }).click();
+  // It was said of days that are not in the fields any more.
+  expect(await said.textContent()).toBe('');
+  await whole(page);
   await page.getByLabel('Compare with').selectOption('Other days …');
   await whole(page);
   const compared = page.url();

@@ -76,8 +76,8 @@ function rangeMenu(onchoose: (range: State['range']) => void, today: string) {
       onsubmit: (event: Event) => {
         event.preventDefault();
         const range = { start: start.value, end: end.value };
-        said.textContent = range.start > range.end ? text.range.inverted : '';
         if (range.start <= range.end) take(range);
+        else said.textContent = text.range.inverted;
       },
     },
     el('label', { for: 'first-day' }, text.range.first, start),
@@ -97,6 +97,7 @@ function rangeMenu(onchoose: (range: State['range']) => void, today: string) {
     label.textContent = typeof range === 'string' ? text.range.presets[range] : '';
     start.value = days.start;
     end.value = days.end;
+    said.textContent = '';
     for (const [name, each] of named) set(each, 'aria-pressed', String(name === range));
   };
   return { element: details, show };
