@@ -89,7 +89,15 @@ test('what is seen is scheduled, paused, resumed and removed on the page', async
 test('whoever removes a mail with a key does not remove the next one with a second press', async () => {
   const page = await browser.open(`${service.url}/app#token=${await service.token('shop')}`);
   await whole(page);
-  await page.locator('.mail > summary').click();
+  const summary = page.locator('.mail > summary');
+  await page.route('**/v1/schedule/list', (route) => route.abort(), { times: 1 });
+  await summary.click();
+  await page.locator('.mail').getByText('The service cannot be reached').waitFor();
+  await summary.click();
+  await summary.click();
+  await page.getByText('None yet.').waitFor();
+  // The list is there: what was said of it before is true no more.
+  expect(await page.locator('.mail .said').textContent()).toBe('');
   const removes = page.locator('.schedules').getByRole('button', { name: 'Remove' });
   for (const n of [0, 1]) {
     await page.getByLabel('Recipients').fill(`anna-${n}@example.com`);

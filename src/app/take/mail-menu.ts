@@ -60,7 +60,9 @@ export class MailMenu {
       'mail',
     );
     this.element.addEventListener('toggle', () => {
-      if (this.element.open) void this.refresh();
+      if (!this.element.open) return;
+      this.said.textContent = '';
+      void this.refresh();
     });
   }
 
