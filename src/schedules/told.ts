@@ -1,7 +1,15 @@
 import * as z from 'zod';
 import type { Store } from '../../clickhouse/client.ts';
 import { frequencies, periods } from './due.ts';
-import { isStuck, type MailState, mailsOf, readMails, sendingMs } from './mails.ts';
+import {
+  isStuck,
+  type Mail,
+  type MailSources,
+  type MailState,
+  mailsOf,
+  readMails,
+  sendingMs,
+} from './mails.ts';
 import { answeredOf, type Schedule } from './schedules.ts';
 
 const states = ['waiting', 'taken', 'unknown', 'delayed', 'refused', 'sent'] as const satisfies readonly (
@@ -67,14 +75,25 @@ export async function tellSchedules(
   isAsked?: (schedule: Schedule) => boolean,
 ): Promise<z.infer<typeof listed>[]> {
   const now = new Date();
-  const sources = await readMails(store, now, account, isAsked);
-  const mails = mailsOf(sources, now, timezone);
+  return toldOf(await readMails(store, now, account, isAsked), now, timezone);
+}
+
+/** The same of what was read. */
+export function toldOf(sources: MailSources, now: Date, timezone: string): z.infer<typeof listed>[] {
+  // Each schedule looks at its own mails alone: thousands have ten times as many.
+  const mails = new Map<string, Mail[]>();
+  for (const mail of mailsOf(sources, now, timezone)) {
+    const { id } = mail.schedule;
+    const others = mails.get(id) ?? [];
+    mails.set(id, others);
+    others.push(mail);
+  }
   return sources.schedules.map(({ waitHours, madeBy, since: _, ...schedule }) => {
     const { id, account, to } = schedule;
     const of = answeredOf({ id, account, madeBy });
-    const mine = mails.filter(
-      ({ schedule, recipient }) => [id, of].includes(schedule.id) && to.includes(recipient),
-    );
+    const mine = [...new Set([of, id])]
+      .flatMap((each) => mails.get(each) ?? [])
+      .filter(({ recipient }) => to.includes(recipient));
     const isLast = (mail: (typeof mine)[number]) =>
       mine.findLast(({ recipient }) => recipient === mail.recipient) === mail;
     const answers = sources.answers.get(of);

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { daysOf, dueUntil, type Timing } from '../../src/schedules/due.ts';
 import { type MailSources, mailsOf } from '../../src/schedules/mails.ts';
 import { ownOf, type Schedule } from '../../src/schedules/schedules.ts';
+import { toldOf } from '../../src/schedules/told.ts';
 import { dailySchedule } from '../support/mails.ts';
 
 const timing = (given: Partial<Timing> = {}): Timing => ({
@@ -65,6 +66,24 @@ test('a clock is asked once for all schedules of one time of day', () => {
   };
   expect(timesFor(100)).toBe(timesFor(1));
   asked.mockRestore();
+});
+
+test('a list looks at each mail once, however many schedules there are', () => {
+  const looksAt = (schedules: number) => {
+    let looks = 0;
+    const given = Array.from({ length: schedules }, (_, n) => ({
+      ...dailySchedule('acme'),
+      get id() {
+        looks++;
+        return `${n}`;
+      },
+    }));
+    const sources = { schedules: given, answers: new Map(), attempts: new Map() };
+    const told = toldOf(sources, new Date('2026-03-31T12:00:00Z'), 'UTC');
+    expect(told.map(({ mails }) => mails.length)).toEqual(given.map(() => 15));
+    return looks;
+  };
+  expect(looksAt(20)).toBe(2 * looksAt(10));
 });
 
 test.each([
