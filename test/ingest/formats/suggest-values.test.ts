@@ -258,47 +258,57 @@ describe('numbers', () => {
     expect(await loads.loadText(flags, file, fields)).toMatchObject({ events: [] });
   });
 
-  test.each(['--', ' --', '-', '—', 'N/A', 'null', '(not set)'])(
-    '%s says that there is no number',
-    async (none) => {
-      const fields = 'toUInt32(impressions), toUInt32(conversions), toString(spend)';
-      const rows = ['"1,204",3,€5.50', `7,${none},${none}`, `8,2,${none}`];
-      const numbers = (header: string, before: string) =>
-        loaded(
-          table(
-            `${header},Impr.,Conversions,Cost`,
-            rows.map((row) => `${before},${row}`),
-          ),
-          fields,
-        );
-      const events = [
-        [7, 0, '0'],
-        [8, 2, '0'],
-        [1204, 3, '5.5'],
-      ];
-      expect(await numbers('Day,Campaign ID', '2026-09-01,c')).toMatchObject({ events, rejected: [] });
-      // Of an example, which rounds conversions, and reads thousands that the first records do not have.
-      rows.push('9,0.50,1', ...Array.from({ length: 200 }, () => '0,0,0'), '10,0,"1,204.50"');
-      expect(await numbers('Day,Campaign ID,Device,Clicks', '2026-09-01,c,Computers,0')).toMatchObject({
+  describe('cells that say that there is no number', () => {
+    const fields = 'toUInt32(impressions), toUInt32(conversions), toString(spend)';
+    const figures = (none: string) => ['"1,204",3,€5.50', `7,${none},${none}`, `8,2,${none}`];
+    const events = [
+      [7, 0, '0'],
+      [8, 2, '0'],
+      [1204, 3, '5.5'],
+    ];
+    const behind = (before: string, rows: readonly string[]) => rows.map((row) => `${before},${row}`);
+    const plain = (none: string) =>
+      table('Day,Campaign ID,Impr.,Conversions,Cost', behind('2026-09-01,c', figures(none)));
+    /** Of an example, which rounds conversions, and reads thousands that the first records do not have. */
+    const google = (none: string) => {
+      const many = ['9,0.50,1', ...Array.from({ length: 200 }, () => '0,0,0'), '10,0,"1,204.50"'];
+      return table(
+        'Day,Campaign ID,Device,Clicks,Impr.,Conversions,Cost',
+        behind('2026-09-01,c,Computers,0', [...figures(none), ...many]),
+      );
+    };
+    /** Of one that rounds the column alone. */
+    const microsoft = (some: string) => (none: string) =>
+      table(
+        'TimePeriod,CampaignId,DeviceType,Clicks,Impressions,Conversions,Spend',
+        behind('9/13/2026,c,Computer,0', [`12,${some},5.5`, `7,${none},${none}`]),
+      );
+    const examples = [google, microsoft('3.00'), microsoft('2.50')];
+
+    test('are read as 0, also through examples', async () => {
+      const [first, ...others] = await Promise.all(examples.map((of) => loaded(of('--'), fields)));
+      expect(first).toMatchObject({
         events: expect.arrayContaining([...events, [9, 1, '1'], [10, 0, '1204.5']]),
         rejected: [],
       });
-      // Of one that rounds the column alone.
-      const microsoft = 'TimePeriod,CampaignId,DeviceType,Clicks,Impressions,Conversions,Spend';
-      for (const some of ['3.00', '2.50']) {
-        const written = [`12,${some},5.5`, `7,${none},${none}`].map((row) => `9/13/2026,c,Computer,0,${row}`);
-        expect(await loaded(table(microsoft, written), fields)).toMatchObject({
-          events: [
-            [7, 0, '0'],
-            [12, 3, '5.5'],
-          ],
-          rejected: [],
-        });
+      const read = [
+        [7, 0, '0'],
+        [12, 3, '5.5'],
+      ];
+      for (const each of others) expect(each).toMatchObject({ events: read, rejected: [] });
+    });
+
+    test.each(['--', ' --', '-', '—', 'N/A', 'null', '(not set)'])('may be %s', async (none) => {
+      expect(await loaded(plain(none), fields)).toMatchObject({ events, rejected: [] });
+      // Nothing else is suggested through examples than for the cells that are loaded above.
+      for (const of of examples) {
+        const [own, known] = await Promise.all([suggested(of(none)), suggested(of('--'))]);
+        expect(JSON.stringify(own).replaceAll(`'${none}'`, "'--'")).toBe(JSON.stringify(known));
       }
       const whole = await suggested(table('Day,Clicks,Cost', ['2026-09-01,5,120', `2026-09-01,5,${none}`]));
       expect(whole.fill_in?.spend).toContain('may be parts of a unit');
-    },
-  );
+    });
+  });
 
   test('of an example: days that are written otherwise than there', async () => {
     const header = 'TimePeriod,CampaignId,DeviceType,Impressions,Clicks,Spend,Conversions';
