@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
-import { type EventLine, event } from './events.ts';
+import type { EventLine } from './events.ts';
 import { useLoader } from './loader.ts';
 import type { Input } from './process.ts';
 import type { TestStore } from './store.ts';
@@ -33,13 +33,10 @@ async function countedInReports(db: TestStore, account: string): Promise<number>
 
 /** Events handed to `adtally ingest` in some way, of an account of each test's own. */
 export function useHandedOver(db: TestStore) {
-  const { own, file, run, loaded } = useLoader(db);
+  const { own, events, file, run, loaded } = useLoader(db);
   const ingest = (args: readonly string[], input?: Input) => run(['ingest', ...args], input);
   return {
-    ...{ own, file, ingest, loaded },
+    ...{ own, events, file, ingest, loaded },
     counted: () => countedInReports(db, own.account),
-    /** So many events of the account of the test. */
-    events: (count: number, fields: Partial<EventLine> = {}) =>
-      Array.from({ length: count }, () => event({ advertiser_id: own.account, ...fields })),
   };
 }

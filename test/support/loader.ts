@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeEach } from 'vitest';
 import { select } from '../../clickhouse/client.ts';
 import { useCommandRunners } from './command-runners.ts';
+import { type EventLine, event } from './events.ts';
 import { useFolder } from './folder.ts';
 import { type Command, type Ended, environmentOf, type Input, outputOf, useCommands } from './process.ts';
 import type { TestStore } from './store.ts';
@@ -19,6 +20,8 @@ export interface TestLoader {
   readonly own: Own;
   /** Holds the folders of all tests of the file; removed at the end. */
   readonly folder: string;
+  /** So many events of the advertiser of this test. */
+  events(count: number, fields?: Partial<EventLine>): EventLine[];
   /** Writes a file of this test and returns its path. */
   file(name: string, content: string | Buffer): Promise<string>;
   /** What makes `adtally` use the store of the tests. */
@@ -69,6 +72,8 @@ export function useLoader(db: TestStore): TestLoader {
   return {
     own,
     folder,
+    events: (count, fields) =>
+      Array.from({ length: count }, () => event({ advertiser_id: own.account, ...fields })),
     file: async (name, content) => {
       await writeFile(join(own.home, name), content);
       return join(own.home, name);

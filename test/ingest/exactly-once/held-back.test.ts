@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { closing, connect, select } from '../../../clickhouse/client.ts';
 import { dropStaged } from '../../../ingest/delivery/staging.ts';
-import { event, ndjson } from '../../support/events.ts';
+import { ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { outputOf } from '../../support/process.ts';
 import { reachedBy, useStatementsBetween } from '../../support/statements-between.ts';
@@ -13,14 +13,10 @@ const between = useStatementsBetween(
   () => db.address.url,
   (passing) => hold(passing),
 );
-const { own, counted, file, start } = useLoader(reachedBy(between, db));
+const { own, counted, events, file, run } = useLoader(reachedBy(between, db));
 
 test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds back', async (option) => {
-  const good = Array.from({ length: 9 }, () => event({ advertiser_id: own.account }));
-  const path = await file(
-    'e.ndjson',
-    ndjson([...good, event({ advertiser_id: own.account, device: 'd'.repeat(99) })]),
-  );
+  const path = await file('e.ndjson', ndjson([...events(9), ...events(1, { device: 'd'.repeat(99) })]));
   let asked = 0;
   hold = async ({ query }) => {
     if (!query.includes('countIf(left_out)') || asked++ > 0) return;
@@ -30,7 +26,7 @@ test.each(['--max-rejects', '--dedupe'])('%s only counts what its own load holds
     await db.store.command({ query: add });
   };
   const args = ['ingest', 'events', '--json', option, ...(option === '--max-rejects' ? ['1'] : []), path];
-  const { code, stdout, stderr } = await start(args).ended;
+  const { code, stdout, stderr } = await run(args);
   expect(code, stderr).toBe(4);
   expect(asked).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({ rows: 9, rejected_rows: 1, duplicate_rows: 0 });
@@ -43,23 +39,19 @@ test.each([
   ['--dedupe', ''],
   ['--dry-run', ''],
 ])('%s counts once what an attempt held back whose answer was lost', async (option, value) => {
-  const good = Array.from({ length: 9 }, () => event({ advertiser_id: own.account }));
-  const others = [{ device: 'd'.repeat(99) }, { device: 'tv' }];
-  const path = await file(
-    'e.ndjson',
-    ndjson([...good, ...others.map((other) => event({ advertiser_id: own.account, ...other }))]),
-  );
+  const others = [...events(1, { device: 'd'.repeat(99) }), ...events(1, { device: 'tv' })];
+  const path = await file('e.ndjson', ndjson([...events(9), ...others]));
   let asked = 0;
   hold = async ({ query }) => {
     if (!query.includes('countIf(left_out)') || asked++ > 0) return;
     // It went on in ClickHouse, beside the one that came in its place.
     await db.store.command({ query: 'INSERT INTO incoming_staging SELECT * FROM incoming_staging' });
   };
-  const { code, stdout, stderr } = await start([
+  const { code, stdout, stderr } = await run([
     ...['ingest', 'events', '--json', option],
     ...(value === '' ? [] : [value]),
     path,
-  ]).ended;
+  ]);
   expect(code, stderr).toBe(4);
   // Once more, as there are more than were cut.
   expect(asked).toBe(2);
@@ -75,8 +67,8 @@ test.each([
 });
 
 test('dry runs of the same file at the same time tell what each has judged', async () => {
-  const path = await file('e.ndjson', ndjson([event({ advertiser_id: own.account })]));
-  const dryRun = () => start(['ingest', 'events', '--json', '--dry-run', path]).ended;
+  const path = await file('e.ndjson', ndjson(events(1)));
+  const dryRun = () => run(['ingest', 'events', '--json', '--dry-run', path]);
   const others: ReturnType<typeof dryRun>[] = [];
   let asked = 0;
   hold = async ({ query }) => {
@@ -91,9 +83,9 @@ test('dry runs of the same file at the same time tell what each has judged', asy
 test('a load balancer that bounds addresses lets pass what is said of many chunks at once', async () => {
   hold = () => {};
   const files = Array.from({ length: 256 }, (_, n) =>
-    file(`${n}.ndjson`, ndjson([event({ advertiser_id: own.account, campaign_id: `${n}` })])),
+    file(`${n}.ndjson`, ndjson(events(1, { campaign_id: `${n}` }))),
   );
-  await outputOf(start(['ingest', 'events', ...(await Promise.all(files))]).ended);
+  await outputOf(run(['ingest', 'events', ...(await Promise.all(files))]));
   expect(await counted()).toBe(files.length);
 });
 

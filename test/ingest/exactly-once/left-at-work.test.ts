@@ -6,7 +6,7 @@ import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { commentOf } from '../../../ingest/ledger/loads-at-work.ts';
 import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
-import { event, ndjson } from '../../support/events.ts';
+import { ndjson } from '../../support/events.ts';
 import { signal } from '../../support/held.ts';
 import { useLoader } from '../../support/loader.ts';
 import { onlyChunk } from '../../support/only-chunk.ts';
@@ -15,15 +15,14 @@ import { onEveryShard, useStore } from '../../support/store.ts';
 
 // A loader that is killed leaves a server at work on what it has sent.
 const db = useStore();
-const { own, file, start, ingest, killAll } = useLoader(db);
+const { own, events, file, run, start, ingest, killAll } = useLoader(db);
 const releases: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const release of releases.splice(0)) await release();
   await killAll();
 });
 
-const lines = () =>
-  ndjson(Array.from({ length: 50 }, () => event({ advertiser_id: own.account, spend: '1' })));
+const lines = () => ndjson(events(50, { spend: '1' }));
 
 /** Keeps a server at work for a load, until the end of the test or until it is released. */
 async function atWork(id: string): Promise<() => Promise<unknown>> {
@@ -84,7 +83,7 @@ test('is not covered by a confirmation', async () => {
 
 test('a load of another store is not waited for', async () => {
   await atWork(`of-elsewhere-${own.account}`);
-  const { code, stderr } = await start(['rebuild']).ended;
+  const { code, stderr } = await run(['rebuild']);
   expect([code, stderr]).toEqual([0, expect.not.stringContaining('of-elsewhere')]);
 });
 
@@ -95,10 +94,7 @@ test.each([
   ['with --max-rejects', () => ['--max-rejects', '5']],
 ])('every statement that stores events says which load they are of: %s', async (_, more) => {
   const path = await file('e.ndjson', lines());
-  const other = await file(
-    'other.ndjson',
-    ndjson([event({ advertiser_id: own.account, campaign_id: 'other' })]),
-  );
+  const other = await file('other.ndjson', ndjson(events(1, { campaign_id: 'other' })));
   await outputOf(ingest(path, ...more(other)));
   const { id: chunk } = await onlyChunk(path);
   const loads = `SELECT load_id AS id, if(max(c.batch) = '', {chunk:String}, max(c.batch)) AS token

@@ -7,22 +7,21 @@ import { claimChunk, type SendableClaim } from '../../../ingest/delivery/chunk-c
 import { markLoaded } from '../../../ingest/delivery/chunk-outcome.ts';
 import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
-import { event, ndjson } from '../../support/events.ts';
+import { ndjson } from '../../support/events.ts';
 import { done, useLoader } from '../../support/loader.ts';
 import { onlyChunk } from '../../support/only-chunk.ts';
 import type { Command } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const { own, counted, file, start: begin, killAll } = useLoader(db);
+const { own, counted, events: made, file, start: begin, killAll } = useLoader(db);
 afterEach(killAll);
 
 const start = (...args: string[]): Command => begin(args);
 const until = (check: () => Promise<void> | void) => vi.waitFor(check, { timeout: 60_000, interval: 20 });
 
 /** Lines of events of this test. */
-const events = (count: number): string =>
-  ndjson(Array.from({ length: count }, () => event({ advertiser_id: own.account })));
+const events = (count: number): string => ndjson(made(count));
 
 /** A loader of a pipe into which its lines are still to be written: it runs as long as the test wants. */
 async function loadOfPipe(): Promise<{ loader: Command; finish(lines: string): Promise<void> }> {

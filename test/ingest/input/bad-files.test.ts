@@ -10,18 +10,16 @@ import { loadEvents } from '../../../ingest/load/load-events.ts';
 import { ObjectStores } from '../../../ingest/objects/object-stores.ts';
 import { expandFiles } from '../../../ingest/places/expand-files.ts';
 import { startOf } from '../../support/compiled.ts';
-import { event, ndjson } from '../../support/events.ts';
+import { ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import { type Ended, peakMemoryMb } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const stores = new ObjectStores({ env: {} });
 const db = useStore();
-const { own, counted, env, file, folder, run } = useLoader(db);
+const { own, counted, env, events, file, folder, run } = useLoader(db);
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
-
-const events = (count: number) => Array.from({ length: count }, () => event({ advertiser_id: own.account }));
 
 test('a packed file that is cut off is told without a stack trace; the whole file completes what came before the break', async () => {
   const whole = gzipSync(ndjson(events(2_000)));

@@ -1,17 +1,14 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type EventLine, event, ndjson } from '../../support/events.ts';
+import { ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
 import type { Ended } from '../../support/process.ts';
 import { useStore } from '../../support/store.ts';
 
 const db = useStore();
-const { own, counted, file, run } = useLoader(db);
+const { counted, events, file, run } = useLoader(db);
 
 const ingest = (...args: string[]): Promise<Ended> => run(['ingest', 'events', ...args]);
-
-const events = (count: number, fields: Partial<EventLine> = {}) =>
-  Array.from({ length: count }, () => event({ advertiser_id: own.account, ...fields }));
 
 test('a file that grows while it is read, cut in the middle of a line: every line counts once', async () => {
   const lines = ndjson(events(4_000));
