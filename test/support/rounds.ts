@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect, type Store, select } from '../../clickhouse/client.ts';
 import { retrying } from '../../clickhouse/retry.ts';
-import { confirmDays } from '../../ingest/lists/confirmations.ts';
 import { cliFor } from './chunk-options.ts';
 import { startOf } from './compiled.ts';
 import { correctedExport } from './corrections.ts';
-import { loadRows } from './events.ts';
 import { type KillableStore, refuseCrash, send, startKillable } from './killable-store.ts';
 import { type Command, type Ended, environmentOf, startProcess } from './process.ts';
 import { differences } from './recount.ts';
@@ -35,34 +33,45 @@ interface Ground {
 }
 
 /**
+ * Does rounds one after the other, each on accounts whose names begin with a text of its own.
+ * @throws at the first that fails, naming seed and round
+ */
+export async function inTurn(
+  { rounds, seed, onRound }: Rounds,
+  oneRound: (prefix: string, seed: number) => Promise<string>,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    const startedAt = performance.now();
+    const told = await oneRound(`s${seed}r${round}/`, seed * 7919 + round).catch((cause: unknown) => {
+      throw new Error(`seed ${seed}, round ${round}: ${cause instanceof Error ? cause.message : cause}`, {
+        cause,
+      });
+    });
+    onRound?.(`round ${round}: ${told}, ${Math.round((performance.now() - startedAt) / 1000)} s, equal`);
+  }
+}
+
+/**
  * Each round writes files of random formats, packings and records, loads them under random flags while loaders and
  * engine are killed or held up, two loaders at once, files growing, with prunes in between, then once more in peace. It
- * then prunes, takes a file back and loads it again, confirms days, renames, and replays what was rejected; and compares
- * events, all rollups, rejected rows and unconfirmed days with a recount, key by key, after each of these.
+ * then prunes, takes a file back and loads it again, and replays what was rejected; and compares events, all rollups and
+ * rejected rows with a recount, key by key, after each of these.
  * @throws at the first round that differs, naming seed, round and difference
  */
-export async function randomRounds({ rounds, seed, shards = 1, onRound }: Rounds): Promise<void> {
+export async function randomRounds(options: Rounds): Promise<void> {
+  const { shards = 1 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'adtally-rounds-'));
   const { address, killEngine, stop } = await startKillable(shards, join(folder, 'data'));
   const store = connect(address);
   const ground: Ground = { store, folder, killEngine, rawSince: '1970-01-01' };
   try {
-    for (let round = 1; round <= rounds; round++) {
-      const startedAt = performance.now();
-      const own = join(folder, `${round}`);
+    await inTurn(options, async (prefix, seed) => {
+      const own = join(folder, prefix);
       await mkdir(own);
-      const told = await oneRound(
-        Object.assign(ground, { folder: own }),
-        `s${seed}r${round}/`,
-        new Dice(seed * 7919 + round),
-      ).catch((cause: unknown) => {
-        throw new Error(`seed ${seed}, round ${round}: ${cause instanceof Error ? cause.message : cause}`, {
-          cause,
-        });
-      });
+      const told = await oneRound(Object.assign(ground, { folder: own }), prefix, new Dice(seed));
       await rm(own, { recursive: true, force: true });
-      onRound?.(`round ${round}: ${told}, ${Math.round((performance.now() - startedAt) / 1000)} s, equal`);
-    }
+      return told;
+    });
   } finally {
     await store.close();
     await stop();
@@ -121,16 +130,12 @@ async function oneRound(ground: Ground, prefix: string, dice: Dice): Promise<str
     await untilDone(load, wanted);
     await equal(good);
   }
-  if (dice.below(2)) await renameCampaign(ground, prefix, dice);
-  const confirmed = dice.below(2) ? await confirm(ground, prefix, dice) : [];
-  await requireUnconfirmed(ground, prefix, [good, []], confirmed);
   if (wrong.length > 0 && dice.below(3) === 0) {
     await replayAll(ground, prefix, wrong, dice);
     await equal(events);
     what.push('replayed');
     if (dice.below(3) === 0) what.push(await pruneOld(ground, dice));
     await equal(events);
-    await requireUnconfirmed(ground, prefix, [good, wrong], confirmed);
   }
   return `${events.length} records, ${wrong.length} bad, ${what.join(', ')}`;
 }
@@ -235,62 +240,6 @@ async function takeBack(ground: Ground, { path }: RoundFile): Promise<boolean> {
     whole &&= ended.code === 0;
   }
   return whole;
-}
-
-async function renameCampaign({ store }: Ground, prefix: string, dice: Dice): Promise<void> {
-  const account = `${prefix}0/a${dice.below(2)}`;
-  const name = `name ${dice.below(1e9)}`;
-  await retrying(() => loadRows(store, 'campaigns', [[account, 'a', name]]));
-  const query = `SELECT dictGet(currentDatabase() || '.campaign_names', 'name', ({account:String}, 'a')) AS name`;
-  const [found] = await select<{ name: string }>(store, query, { account });
-  if (found?.name !== name) throw new Error(`a renamed campaign is called ${found?.name}, not ${name}`);
-}
-
-interface Confirmed {
-  readonly account: string;
-  readonly from: string;
-  readonly to: string;
-}
-
-async function confirm({ store }: Ground, prefix: string, dice: Dice): Promise<Confirmed[]> {
-  const day = () => new Date(Date.UTC(2026, dice.below(3), 1 + dice.below(28))).toISOString().slice(0, 10);
-  const [from = '', to = ''] = [day(), day()].sort();
-  const account = `${prefix}0/${dice.one(['a', 'p'])}${dice.below(2)}`;
-  await retrying(() => confirmDays(store, account, from, to));
-  return [{ account, from, to }];
-}
-
-/** Compares the days with unconfirmed money of each account: of events from before the confirmations, and after them. */
-async function requireUnconfirmed(
-  { store }: Ground,
-  prefix: string,
-  [before, after]: readonly [readonly WrittenEvent[], readonly WrittenEvent[]],
-  confirmed: readonly Confirmed[],
-): Promise<void> {
-  for (const [family, owner, money] of [
-    ['campaigns', 'advertiser_id', 'spend'],
-    ['ad_units', 'publisher_id', 'revenue'],
-  ] as const) {
-    const daysOf = (events: readonly WrittenEvent[]) =>
-      events
-        .map(({ counted }) => ({ ...counted, account: counted[owner], day: counted.event_time.slice(0, 10) }))
-        .filter((event) => event.account !== '' && !event.confirmed && event[money] !== 0n);
-    const open = daysOf(before).filter(
-      ({ account, day }) => !confirmed.some((c) => c.account === account && c.from <= day && day <= c.to),
-    );
-    const expected = new Set([...open, ...daysOf(after)].map(({ account, day }) => `${account} ${day}`));
-    const query = `SELECT concat(u.account_id, ' ', toString(u.day)) AS day
-      FROM (SELECT account_id, day, max(r.unconfirmed_at) AS at FROM ${family}_date AS r
-            WHERE startsWith(account_id, {prefix:String}) GROUP BY account_id, day) AS u
-      LEFT JOIN (SELECT account_id, day, max(confirmed_at) AS confirmed FROM confirmations GROUP BY account_id, day) AS c
-        ON c.account_id = u.account_id AND c.day = u.day
-      WHERE toUInt64(u.at) > 0 AND u.at > c.confirmed`;
-    const rows = await retrying(() => select<{ day: string }>(store, query, { prefix }));
-    const found = new Set(rows.map(({ day }) => day));
-    const wrong = [...new Set([...found, ...expected])].filter((day) => found.has(day) !== expected.has(day));
-    if (wrong.length > 0)
-      throw new Error(`unconfirmed days of ${family} differ: ${wrong.slice(0, 4).join(', ')}`);
-  }
 }
 
 /** Replays what each load has rejected, some of them killed first. */

@@ -11,7 +11,7 @@ import { type KillableStore, startKillable } from '../killable-store.ts';
 import { type Fault, type OwnObjectStorage, objectStorage } from '../object-storage.ts';
 import { differences } from '../recount.ts';
 import { Dice } from '../round-files.ts';
-import type { Rounds } from '../rounds.ts';
+import { inTurn, type Rounds } from '../rounds.ts';
 import type { WrittenEvent } from '../written-events.ts';
 import { BucketWriter } from './bucket-writer.ts';
 import { ChannelSender } from './channel-sender.ts';
@@ -39,7 +39,8 @@ interface Ground extends KillableStore {
  * with the ledger.
  * @throws at the first round that differs, naming seed, round and difference
  */
-export async function arrivalRounds({ rounds, seed, shards = 1, onRound }: Rounds): Promise<void> {
+export async function arrivalRounds(options: Rounds): Promise<void> {
+  const { seed, shards = 1 } = options;
   const folder = await mkdtemp(join(tmpdir(), 'adtally-arrivals-'));
   const storage = objectStorage('events');
   await storage.start();
@@ -49,17 +50,7 @@ export async function arrivalRounds({ rounds, seed, shards = 1, onRound }: Round
   const services = new Services(killable.address, storage, new Dice(seed));
   const ground = { ...killable, store, storage, services, token, folder };
   try {
-    for (let round = 1; round <= rounds; round++) {
-      const startedAt = performance.now();
-      const told = await oneRound(ground, `s${seed}r${round}/`, seed * 7919 + round).catch(
-        (cause: unknown) => {
-          throw new Error(`seed ${seed}, round ${round}: ${cause instanceof Error ? cause.message : cause}`, {
-            cause,
-          });
-        },
-      );
-      onRound?.(`round ${round}: ${told}, ${Math.round((performance.now() - startedAt) / 1000)} s, equal`);
-    }
+    await inTurn(options, (prefix, seed) => oneRound(ground, prefix, seed));
   } finally {
     await services.stop();
     await store.close();
