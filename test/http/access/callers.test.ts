@@ -5,12 +5,6 @@ import { receivedAnswers } from '../received-answers.ts';
 
 const { exchange, message } = useCalledService(useStore());
 
-test('requests sent without waiting for answers are answered each, in order', async () => {
-  const wrong = message([], '{}');
-  const answer = await exchange(message(), wrong, message(), message(['Connection: close']));
-  expect(statusesOf(answer)).toEqual([200, 400, 200, 200]);
-});
-
 test.each<[string, string[], string | undefined, number]>([
   ['an absolute URI', [], 'http://adtally.example/v1/campaigns', 200],
   ['an absolute URI of another scheme', [], 'gopher://adtally.example/v1/campaigns', 400],

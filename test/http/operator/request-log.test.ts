@@ -1,15 +1,10 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { hostname } from 'node:os';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { endpoints } from '../../../catalog/breakdowns.ts';
-import { catalog } from '../../../catalog/catalog.ts';
 import { Reader } from '../../../clickhouse/reader.ts';
 import { openLog, throttledErrorLog } from '../../../src/observe/log.ts';
 import { ReportOutcomes } from '../../../src/observe/report-outcomes.ts';
-import { planReport } from '../../../src/report/plan.ts';
-import { streamReport } from '../../../src/report/stream.ts';
-import { insertLarge, year } from '../../support/accounts.ts';
+import { insertLarge } from '../../support/accounts.ts';
 import { openReport } from '../../support/process.ts';
 import { useService } from '../../support/service.ts';
 import { useStore } from '../../support/store.ts';
@@ -161,43 +156,6 @@ describe('rows are not waited for', () => {
     expect(failures).toEqual([]);
     reader.close();
   });
-});
-
-test('the trace of a caller goes on to the database, and a malformed one does not', async () => {
-  const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
-  const seen: (string | undefined)[] = [];
-  const database = createServer((asked, answer) => {
-    asked.resume().once('end', () => {
-      if (asked.url?.includes('query_id')) seen.push(asked.headers.traceparent?.toString());
-      answer.end();
-    });
-  }).listen(0, '127.0.0.1');
-  await once(database, 'listening');
-  const address = database.address();
-  const port = address !== null && typeof address === 'object' ? address.port : 0;
-  const reader = new Reader({ ...db.address, url: `http://127.0.0.1:${port}` }, 10_000);
-  const [endpoint] = endpoints(catalog);
-  if (!endpoint) throw new Error('there are endpoints');
-  for (const traceparent of [trace, 'none', undefined]) {
-    const { body } = await streamReport(
-      reader,
-      planReport(catalog, endpoint.breakdown, 'a', year, undefined),
-      {
-        queryId: crypto.randomUUID(),
-        format: 'json',
-        coding: 'identity',
-        timeoutSeconds: 10,
-        envelope: { lastUpdateTime: '2026-01-01 00:00:00 UTC', unconfirmedDates: [] },
-        signal: new AbortController().signal,
-        small: true,
-        traceparent,
-      },
-    );
-    body.resume();
-  }
-  expect(seen).toEqual([trace, undefined, undefined]);
-  reader.close();
-  database.close();
 });
 
 test('what goes on failing is told of each minute, also where the clock was set back meanwhile', () => {

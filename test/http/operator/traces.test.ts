@@ -15,19 +15,24 @@ const way = useStatementsBetween(
 );
 
 describe.each([
-  ['of a trusted proxy goes on to the database', '127.0.0.1', true],
+  ['of a trusted proxy goes on to the database, and a malformed one does not', '127.0.0.1', true],
   ['of anybody else does not', '10.0.0.0/8', false],
   ['of anybody does not where no proxy is trusted', '', false],
 ])('the trace', (what, TRUSTED_PROXIES, handedOn) => {
   const service = useService(reachedBy(way, db), { TRUSTED_PROXIES });
 
   test(what, async () => {
-    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     seen.length = 0;
-    const body = { start_time: '2026-03-01', end_time: '2026-03-31' };
-    const headers = { traceparent, 'x-forwarded-for': '127.0.0.1' };
-    expect((await service.post('/v1/campaigns', 'a', body, headers)).status).toBe(200);
-    expect(seen).toEqual([handedOn ? traceparent : undefined]);
+    for (const [end, traceparent] of [
+      ['30', trace],
+      ['31', 'malformed'],
+    ] as const) {
+      const body = { start_time: '2026-03-01', end_time: `2026-03-${end}` };
+      const headers = { traceparent, 'x-forwarded-for': '127.0.0.1' };
+      expect((await service.post('/v1/campaigns', 'a', body, headers)).status).toBe(200);
+    }
+    expect(seen).toEqual([handedOn ? trace : undefined, undefined]);
   });
 });
 
