@@ -2,21 +2,26 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { confirmDays } from '../../../ingest/lists/confirmations.ts';
 import { faultsOfRows } from '../../../ingest/replay/judge-corrections.ts';
 import { event, ndjson } from '../../support/events.ts';
 import { useRejectedLoads } from '../../support/rejected-loads.ts';
 import { useStore } from '../../support/store.ts';
+import { unconfirmedDays } from '../../support/unconfirmed-days.ts';
 import { failingAt } from '../../support/unloads.ts';
 
 const db = useStore();
 const loads = useRejectedLoads(db);
 const { file, run, loadWithRejects, corrected, counted, totals } = loads;
 
-test('rejected rows complete the totals exactly once corrected, and replayed twice count once', async () => {
+test('rejected rows complete the totals exactly once corrected, unconfirm their day, and replayed twice count once', async () => {
   const { load } = await loadWithRejects(50);
   expect(await counted()).toEqual({ events: 40, ids: 40, impressions: 40 });
+  await confirmDays(db.store, loads.own.account, '2026-03-01', '2026-03-01');
+  expect(await unconfirmedDays(db.store, loads.own.account)).toBe(0);
   const path = await corrected(load, 'csv', () => 3);
   expect(await run('replay', load, path)).toMatchObject({ code: 0, stderr: '10 rows replayed\n' });
+  expect(await unconfirmedDays(db.store, loads.own.account)).toBe(1);
   expect(await counted()).toEqual({ events: 50, ids: 50, impressions: 70 });
   expect(await run('replay', load, path)).toMatchObject({
     code: 0,
