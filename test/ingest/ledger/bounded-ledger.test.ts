@@ -2,8 +2,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
+import { everyDay } from '../../../clickhouse/consistency/verify-rollups.ts';
 import { askFigure, loadsOf, openWork } from '../../../ingest/history/figures.ts';
 import { interruptedUnloads } from '../../../ingest/history/interrupted.ts';
+import { unnamedChunks, verifyLedger } from '../../../ingest/history/verify-ledger.ts';
 import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
 import { event, load, ndjson } from '../../support/events.ts';
 import { useLoader } from '../../support/loader.ts';
@@ -29,14 +31,16 @@ beforeAll(async () => {
   for (const table of ['loads', 'load_chunks']) await onEveryShard(db, `OPTIMIZE TABLE ${table} FINAL`);
 });
 
-/** The statements that some work makes, with the rows that each has read. */
-async function statementsOf(work: () => Promise<unknown>): Promise<{ query: string; rows: number }[]> {
+/** The statements that some work makes, with the rows that each has read, and the bytes of memory that it took. */
+async function statementsOf(
+  work: () => Promise<unknown>,
+): Promise<{ query: string; rows: number; memory: number }[]> {
   const [begin] = await select<{ now: string }>(db.store, "SELECT toString(now64(6, 'UTC')) AS now");
   await work();
   await db.store.command({ query: 'SYSTEM FLUSH LOGS query_log' });
   return select(
     db.store,
-    `SELECT query, toFloat64(read_rows) AS rows FROM system.query_log
+    `SELECT query, toFloat64(read_rows) AS rows, toFloat64(memory_usage) AS memory FROM system.query_log
      WHERE type = 'QueryFinish' AND is_initial_query AND current_database = currentDatabase()
        AND event_time_microseconds > toDateTime64({now:String}, 6, 'UTC')`,
     { now: begin?.now },
@@ -73,6 +77,32 @@ test('a load reads no more of a long ledger than of a short one', async () => {
   const asked = await statementsOf(() => load(db.store, [event({ campaign_id: 'one' })]));
   expect(asked.length).toBeGreaterThan(5);
   expect(most(asked)).toBeLessThan(settled / 10);
+});
+
+test('the ledger is verified in memory that does not grow with it', async () => {
+  const id = expect.stringMatching(/^20\d{12}-/);
+  const days = { from: '1971-05-01', to: '1971-05-31' };
+  const insert = (chunks: string) =>
+    db.store.command({
+      query: `INSERT INTO chunk_days (chunk, day, events, loaded_at) SELECT chunk, '1971-05-02', 9, '2026-01-01' FROM ${chunks}`,
+    });
+  await insert(
+    '(SELECT arrayJoin([min(chunk), max(chunk)]) AS chunk FROM load_chunks WHERE toUInt64(loaded_at) > 0)',
+  );
+  await insert("(SELECT arrayJoin(['0', 'a', 'f']) AS chunk)");
+  const asked = await statementsOf(async () => {
+    const { differences } = await verifyLedger(db.store, days);
+    expect(differences.map(({ what, stored, ledger, load }) => [what, stored, ledger, load])).toEqual([
+      ['events in the list of days', 9, 10, id],
+      ['events in the list of days', 9, 10, id],
+      ...['', '', '', id, id].map((loaded) => ['events', 0, 9, loaded]),
+    ]);
+    expect(await verifyLedger(db.store)).toMatchObject({ differences: { length: 1000 }, more: true });
+    expect(await unnamedChunks(db.store, everyDay)).toEqual({
+      ...{ chunks: 3, events: 27, first: '1971-05-02', last: '1971-05-02' },
+    });
+  });
+  expect(Math.max(...asked.map(({ memory }) => memory))).toBeLessThan(200e6);
 });
 
 test('a folder of loaded files is answered by a few statements that write nothing, and makes no loads', async () => {
