@@ -7,6 +7,7 @@ import { monthName, monthOf } from '../months.ts';
 import { namesTables } from '../names-tables.ts';
 import { quoted } from '../quoted.ts';
 import { rollups } from '../rollups.ts';
+import { type DayRange, everyDay } from './verify-rollups.ts';
 
 /** A part that ClickHouse found damaged when it started, and set aside: its rows are in no answer. */
 export interface DamagedPart {
@@ -134,6 +135,12 @@ export async function requireWholeTable(
     throw new Error(
       `${describeDamagedPart(found)}. Nothing was changed: adtally verify tells how to mend that, which has to come first`,
     );
+}
+
+/** The days that its rows may be of. */
+export function daysOfPart({ partition }: DamagedPart): DayRange {
+  const day = `${monthName(Number(partition))}-01`;
+  return isMonth(partition) ? { from: day, to: day } : everyDay;
 }
 
 /** What ClickHouse answers where it cannot decode what a part has on disk. */

@@ -4,8 +4,9 @@ import { chunkInDoubt, chunksInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
+import { monthsWithin } from '../months.ts';
 import { changedAt, type Rollup, rollupPartition, rollups, selectOf } from '../rollups.ts';
-import { damagedParts, describeDamagedPart, ofDatabase, requireWholeTable } from './damaged-parts.ts';
+import { damagedParts, daysOfPart, describeDamagedPart, requireWholeTable } from './damaged-parts.ts';
 import {
   dropStaging,
   dropStagingOf,
@@ -60,8 +61,12 @@ export async function rebuildRollups(
 ): Promise<{ months: number; rollups: number }> {
   const all = rollups(catalog);
   await dropStaging(store);
-  const known = (await damagedParts(store)).map(describeDamagedPart);
-  const touched = await touchedMonths(store, all, 'from' in range ? [range] : range);
+  const damaged = await damagedParts(store);
+  const known = damaged.map(describeDamagedPart);
+  // What tells of the damage goes with the old tables.
+  const ofRollups = damaged.filter(({ table }) => all.some((rollup) => rollup.table === table));
+  const ranges = 'from' in range ? [range] : range;
+  const touched = await touchedMonths(store, all, [...ranges, ...ofRollups.map(daysOfPart)]);
   if (touched.length === 0) return { months: 0, rollups: all.length };
   const touchedNumbers = touched.map(({ month }) => month);
   if (!allowUnsettledChunks) {
@@ -185,35 +190,21 @@ async function recordDifferences(
   });
 }
 
-/**
- * The months touched by the ranges, or with a damaged part of a rollup, that have events or rollup rows, with their first and
- * last day that has any.
- */
+/** The months touched by the ranges that have events or rollup rows, with their first and last day that has any. */
 async function touchedMonths(
   store: Store,
   all: readonly Rollup[],
   ranges: readonly DayRange[],
 ): Promise<Month[]> {
-  const tables = all.map(({ table }) => table);
-  // What tells of the damage goes with the old tables.
-  const damaged = `(SELECT toUInt32OrZero(partition) FROM damaged_parts
-    WHERE database IN ({database:String}, {local:String}) AND name IN {tables:Array(String)})`;
-  const days = ['events', ...tables].map(
-    (table) =>
-      `SELECT DISTINCT day FROM ${table}
-       WHERE arrayExists(r -> ${rollupPartition} BETWEEN toYYYYMM(r.1) AND toYYYYMM(r.2), arrayZip({from:Array(Date)}, {to:Array(Date)}))
-         OR ${rollupPartition} IN ${damaged} OR 0 IN ${damaged}`,
+  // A list of months, so that nothing is read of others.
+  const days = ['events', ...all.map(({ table }) => table)].map(
+    (table) => `SELECT DISTINCT day FROM ${table} WHERE ${rollupPartition} IN {months:Array(UInt32)}`,
   );
   return select<Month>(
     store,
     `SELECT ${rollupPartition} AS month, toString(min(d.day)) AS from, toString(max(d.day)) AS to
      FROM (${days.join(' UNION ALL ')}) AS d GROUP BY month ORDER BY month`,
-    {
-      from: ranges.map(({ from }) => from),
-      to: ranges.map(({ to }) => to),
-      ...ofDatabase(store.address.database),
-      tables,
-    },
+    { months: monthsWithin(ranges) },
   );
 }
 

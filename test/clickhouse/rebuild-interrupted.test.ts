@@ -67,6 +67,25 @@ test('days that a rebuild has changed are told, also where it ends behind its ex
   expect(await changed()).toEqual([{ account_id: 'a1', day: '2026-01-05' }]);
 });
 
+test('a rebuild of a month reads nothing of others', async () => {
+  await generate(db.store, 1_000);
+  const [at] = await select<{ began: string }>(db.store, 'SELECT toString(now64(6)) AS began');
+  await rebuildRollups(db.store, catalog, { from: '2026-02-03', to: '2026-02-03' });
+  await run(db.store, 'SYSTEM FLUSH LOGS query_log');
+  const ofMonth = ['events', ...all.map(({ table }) => table)].map(
+    (table) => `(SELECT count() FROM ${table} WHERE toYYYYMM(day) = 202602)`,
+  );
+  const [read] = await select<{ most: number; rows: number }>(
+    db.store,
+    `SELECT toUInt32(max(read_rows)) AS most, toUInt32(${ofMonth.join(' + ')}) AS rows FROM system.query_log
+     WHERE type = 'QueryFinish' AND is_initial_query AND current_database = currentDatabase()
+       AND event_time_microseconds > toDateTime64({began:String}, 6)`,
+    { ...at },
+  );
+  // Both months have more than twice as many.
+  expect(read?.most).toBeLessThan((read?.rows ?? 0) * 1.5);
+});
+
 test('months stay as they are on a replica that has not filled what replaces them', async () => {
   await generate(db.store, 1_000);
   const before = await content(db.store);

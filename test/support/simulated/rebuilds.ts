@@ -27,19 +27,13 @@ export const rebuildReads: readonly (readonly [
   [
     /^SELECT toYYYYMM\(day\) AS month, toString\(min\(d\.day\)\)/,
     (server, { params }) => {
-      const months = new Map<string, string[]>();
+      const asked = params.months as number[];
+      const months = new Map<number, string[]>();
       for (const day of days(server, ['events', ...rollupTables], '', '9')) {
-        const month = day.slice(0, 7);
-        const [from, to] = [params.from, params.to] as [string[], string[]];
-        if (!from.some((first, n) => month >= first.slice(0, 7) && month <= (to[n] ?? '').slice(0, 7)))
-          continue;
-        months.set(month, [...(months.get(month) ?? []), day]);
+        const month = Number(day.slice(0, 7).replace('-', ''));
+        if (asked.includes(month)) months.set(month, [...(months.get(month) ?? []), day]);
       }
-      return [...months].map(([month, own]) => ({
-        month: Number(month.replace('-', '')),
-        from: own[0],
-        to: own.at(-1),
-      }));
+      return [...months].map(([month, own]) => ({ month, from: own[0], to: own.at(-1) }));
     },
   ],
   [
