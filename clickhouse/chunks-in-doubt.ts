@@ -13,21 +13,24 @@ export function chunksInDoubt(claims = '1'): string {
     GROUP BY head, chunk HAVING toUInt64(max(loaded_at)) = 0`;
 }
 
-/** A chunk that no load has recorded as loaded, with a load that claimed it and its file. */
-interface ChunkInDoubt {
-  readonly chunk: string;
-  readonly load: string;
-  readonly file: string;
+/** To go on now could count events twice; the message says what to do first. */
+export class UnsettledChunk extends Error {
+  override readonly name = 'UnsettledChunk';
 }
 
-/** The first of them by its load. @param where SQL: a condition on `chunk`, `load_id` and `sent_at` of its claims, `c` */
-export async function chunkInDoubt(
+/**
+ * @param before what cannot be done while such a chunk is in doubt
+ * @param where SQL: a condition on `chunk`, `load_id` and `sent_at` of its claims, `c`
+ * @throws {UnsettledChunk} naming the first of them by its load
+ */
+export async function requireNoChunkInDoubt(
   store: Store,
+  before: 'rebuild' | 'prune' | 'close' | 'place' | 'grow',
   where: string,
   params: Record<string, unknown> = {},
-): Promise<ChunkInDoubt | undefined> {
+): Promise<void> {
   const claims = `FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})`;
-  const [found] = await select<ChunkInDoubt>(
+  const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
      FROM (SELECT chunk, load_id, sent_at ${claims}) AS c
@@ -37,5 +40,9 @@ export async function chunkInDoubt(
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
     params,
   );
-  return found;
+  if (!found) return;
+  const { chunk, load, file } = found;
+  throw new UnsettledChunk(
+    `load ${load} was interrupted: it is unknown whether all of chunk ${chunk.slice(0, 12)} of ${file} arrived. Run its command again, or have its body sent again, which completes the chunk, or take it back with adtally unload ${load}; then ${before}. The other way round, its events could be counted twice.`,
+  );
 }

@@ -1,6 +1,6 @@
 import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { chunkInDoubt, chunksInDoubt } from '../chunks-in-doubt.ts';
+import { chunksInDoubt, requireNoChunkInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
@@ -28,11 +28,6 @@ export interface RebuildOptions {
   readonly isRewrite?: boolean;
   /** Called before the exchange; throws when events may have been loaded that the new rollups lack. */
   readonly beforeExchange?: () => void;
-}
-
-/** To go on now could count events twice; the message says what to do first. */
-export class UnsettledChunk extends Error {
-  override readonly name = 'UnsettledChunk';
 }
 
 /**
@@ -221,9 +216,5 @@ export async function requireNoUnsettledChunk(
 ): Promise<void> {
   const has = (table: string) =>
     `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN (SELECT chunk FROM (${chunksInDoubt()})))`;
-  const found = await chunkInDoubt(store, `${has('events')} OR ${has('chunk_days')}`, { ...range });
-  if (!found) return;
-  throw new UnsettledChunk(
-    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Run its command again, which completes the chunk, or take it back with adtally unload ${found.load}; then ${before}. The other way round, its events could be counted twice.`,
-  );
+  await requireNoChunkInDoubt(store, before, `${has('events')} OR ${has('chunk_days')}`, { ...range });
 }

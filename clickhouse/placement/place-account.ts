@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { chunkInDoubt } from '../chunks-in-doubt.ts';
+import { requireNoChunkInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select, selectOne } from '../client.ts';
 import { type Layout, layoutOf, shardCount } from '../cluster/layout.ts';
 import { insertTargetOnAllNodes, onNodes, reloadDictionary } from '../cluster/on-nodes.ts';
@@ -36,7 +36,7 @@ export async function placeAccount(
   const unknown = shards.find((shard) => shard < 1 || shard > maxShard);
   if (unknown !== undefined)
     throw new Error(`there is no shard ${unknown}: ${layout.cluster} has shards 1 to ${maxShard}`);
-  await requireNoUnsettledChunk(store);
+  await requireNoChunkInDoubt(store, 'place', wasSent);
   const now = await selectOne<{ home: number; shards: number[]; rows: number }>(
     store,
     `SELECT toUInt32(${homeShardExpression('{account:String}', layout.sharding)}) AS home,
@@ -72,7 +72,7 @@ export async function growCluster(
   const settings = await requireSettings(store);
   const [from, to] = [sharding.shards, shardCount(layout.nodes)];
   if (to < from) throw new Error(`${layout.cluster} has ${to} shards, but accounts are spread over ${from}`);
-  await requireNoUnsettledChunk(store);
+  await requireNoChunkInDoubt(store, 'grow', wasSent);
   const target = await insertTargetOnAllNodes(store, 'placements');
   // Accounts whose shard would change; an account with a placement keeps it.
   const moving = `SELECT account_id FROM (${accountsWithRows(catalog)})
@@ -135,13 +135,6 @@ async function requireCluster(store: Store): Promise<Layout> {
   return layout;
 }
 
-async function requireNoUnsettledChunk(store: Store): Promise<void> {
-  const found = await chunkInDoubt(
-    store,
-    "toUInt64(c.sent_at) > 0 AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')",
-  );
-  if (!found) return;
-  throw new Error(
-    `load ${found.load} was interrupted: it is unknown whether all of chunk ${found.chunk.slice(0, 12)} of ${found.file} arrived. Run its command again first, which completes the chunk: sent to another shard, its events would be counted twice.`,
-  );
-}
+/** Sent to another shard, its events would be counted twice. */
+const wasSent =
+  "toUInt64(c.sent_at) > 0 AND c.load_id NOT IN (SELECT load_id FROM loads FINAL WHERE state = 'unloaded')";

@@ -65,7 +65,7 @@ export async function requireSettled(
   );
   if (!found) return;
   throw new Error(
-    `it is unknown whether all of ${found.file} arrived (load ${found.load}). If its command still runs, wait until it has ended; otherwise run its command again, or take the load back with adtally unload ${found.load}. Then replace. Nothing was changed.`,
+    `it is unknown whether all of ${found.file} arrived (load ${found.load}). If its command still runs, wait until it has ended; otherwise run its command again, have its body sent again, or take the load back with adtally unload ${found.load}. Then replace. Nothing was changed.`,
   );
 }
 

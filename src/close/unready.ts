@@ -1,8 +1,9 @@
 import { rollupTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
+import { UnsettledChunk } from '../../clickhouse/chunks-in-doubt.ts';
 import { type Store, select } from '../../clickhouse/client.ts';
 import { DamagedFigures, requireWholeStore, tablesOf } from '../../clickhouse/consistency/damaged-parts.ts';
-import { requireNoUnsettledChunk, UnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
+import { requireNoUnsettledChunk } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthName } from '../../clickhouse/months.ts';
 import { verifyLedger } from '../../ingest/history/verify-ledger.ts';

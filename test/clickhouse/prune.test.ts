@@ -156,7 +156,7 @@ test('while a chunk is in doubt, prune changes nothing and says what to do; then
   );
   for (const flags of [{}, { reports: true }, { dryRun: true }]) {
     await expect(prune(db.store, { ...keep, ...flags }, now)).rejects.toThrow(
-      /Run its command again, which completes the chunk, or take it back with adtally unload .*; then prune/,
+      /Run its command again, or have its body sent again, which completes the chunk, or take it back with adtally unload .*; then prune/,
     );
   }
   expect(await stored()).toBe(40);

@@ -90,8 +90,10 @@ it('places nothing while a chunk is in doubt, nor on a shard that is not there',
       }),
     ),
   );
-  await expect(to([1])).rejects.toThrow(/load \d{14}-\w+ was interrupted.*Run its command again first/);
-  await expect(growCluster(test.store, catalog)).rejects.toThrow(/was interrupted/);
+  await expect(to([1])).rejects.toThrow(
+    /load (\d{14}-\w+) was interrupted.*take it back with adtally unload \1; then place/,
+  );
+  await expect(growCluster(test.store, catalog)).rejects.toThrow(/was interrupted.*; then grow/);
 });
 
 it('verify names an account with rows where no report looks', async () => {
