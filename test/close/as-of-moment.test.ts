@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { catalog } from '../../catalog/catalog.ts';
-import { type Store, select } from '../../clickhouse/client.ts';
+import { type Store, select, storeTime } from '../../clickhouse/client.ts';
 import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts';
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { inTurn } from '../../ingest/history/in-turn.ts';
@@ -255,4 +256,15 @@ const inputOf = (pieces: AsyncIterable<Buffer>): Input => ({
   size: () => undefined,
   readRange: () => Promise.reject(new Error('it is read once')),
   readFrom: async () => readerOf(pieces, async () => undefined),
+});
+
+test('what docs/scaling.md says to do after a restore refuses the moments that are lost', async () => {
+  const page = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8');
+  const [told = ''] = /^INSERT INTO adtally.rewrites .*$/m.exec(page) ?? [];
+  const began = await storeTime(db.store);
+  const between = await past.now();
+  const query = told.replace('adtally.', `${db.address.database}.`).replace(/'\d{4}-[^']*'/, `'${began}'`);
+  await db.store.command({ query });
+  expect(await past.asked(unloads.account, between)).toMatchObject([409, 'as_of_too_old', {}]);
+  expect(await past.asked(unloads.account, await past.now())).toMatchObject({ rows: expect.any(Array) });
 });
