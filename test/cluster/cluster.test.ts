@@ -104,7 +104,13 @@ it('verify names an account with rows where no report looks', async () => {
   const { differences } = await verifyRollups(test.store, catalog, { from: '2027-01-01', to: '2027-01-01' });
   const found = differences.filter(({ measure }) => measure === 'shard');
   expect(found.length).toBeGreaterThan(5);
-  expect(found[0]).toMatchObject({ table: 'campaigns_date', day: '2027-01-01', rollup: '1' });
+  const [first] = found;
+  expect(first).toMatchObject({ table: 'campaigns_date', day: '2027-01-01', rollup: '1' });
+  const verified = await commands.run(
+    ['verify', '--from', '2027-01-01', '--to', '2027-01-01'],
+    environmentOf(test.store.address),
+  );
+  expect(verified.stderr).toContain(`adtally place ${first?.account} ${first?.events}, after which`);
 });
 
 it('every node gets the same schema, in the time zone of the cluster, whichever node is asked', async () => {

@@ -104,7 +104,7 @@ async function verify(
     const isOpen = unloads.length > 0 || ledger.differences.some(({ inDoubt }) => inDoubt);
     const repair = damaged.some(({ table }) => table === 'events')
       ? 'rollups may have what damaged events lack: mend the events first'
-      : 'repair with: adtally rebuild --from DAY --to DAY';
+      : mendingOfRollups(differences);
     say(
       `${countedDifferences(differences, more)} of rollups from the raw events; ${retry ?? (isOpen ? 'mend the ledger first' : repair)}`,
     );
@@ -224,6 +224,21 @@ const filesOfLost =
 function completing({ file, load }: LedgerDifference): string {
   const more = file.startsWith(pushedFrom) ? `, or give it up with adtally unload ${load}` : '';
   return `complete interrupted loads: ${loadAgain(file)}${more}`;
+}
+
+function mendingOfRollups(differences: readonly Difference[]): string {
+  const misplaced = differences.find(({ measure }) => measure === 'shard');
+  return [
+    ...(differences.some(({ measure }) => measure !== 'shard')
+      ? ['repair with: adtally rebuild --from DAY --to DAY']
+      : []),
+    // A rebuild makes them anew where their events lie.
+    ...(misplaced
+      ? [
+          `accounts with rows on a shard that their reports do not read: adtally place ${misplaced.account} ${misplaced.events}, after which they read all shards`,
+        ]
+      : []),
+  ].join('; ');
 }
 
 /** The commands that mend differences, with their loads. @param unloads loads whose unload was interrupted */
