@@ -28,26 +28,30 @@ export interface WhichCloses {
 
 /** Closes, newest first. */
 export async function closesOf(store: Store, which: WhichCloses): Promise<Close[]> {
-  const { account, revision, from, to } = which;
-  const conditions = [
-    ...(account === undefined ? [] : ['account_id = {account:String}']),
-    ...(revision === undefined ? [] : ['revision = {revision:String}']),
-    ...(from === undefined ? [] : ['month >= {from:UInt32}']),
-    ...(to === undefined ? [] : ['month <= {to:UInt32}']),
-  ];
   return select<Close>(
     store,
     `SELECT account_id AS account, month, revision, previous, toString(c.closed_at) AS closed_at,
             toFloat64(c.rows) AS rows, unconfirmed, toFloat64(c.open_rejects) AS open_rejects
-     FROM closes AS c ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''}
-     ORDER BY c.closed_at DESC, account, month`,
+     FROM closes AS c ${whereOf(which)} ORDER BY c.closed_at DESC, account, month`,
     { ...which },
   );
 }
 
-/** What the last close with a revision said of itself; undefined where no month was closed as it. */
-export async function manifestText(store: Store, revision: string): Promise<string | undefined> {
-  const query =
-    'SELECT manifest FROM closes AS c WHERE c.revision = {revision:String} ORDER BY c.closed_at DESC LIMIT 1';
-  return (await select<{ manifest: string }>(store, query, { revision }))[0]?.manifest;
+/**
+ * What the last of them said of itself; undefined where there is none.
+ * @param which with the account, where it is known, nothing is read of others
+ */
+export async function manifestText(store: Store, which: WhichCloses): Promise<string | undefined> {
+  const query = `SELECT manifest FROM closes AS c ${whereOf(which)} ORDER BY c.closed_at DESC LIMIT 1`;
+  return (await select<{ manifest: string }>(store, query, { ...which }))[0]?.manifest;
+}
+
+function whereOf({ account, revision, from, to }: WhichCloses): string {
+  const conditions = [
+    ...(account === undefined ? [] : ['account_id = {account:String}']),
+    ...(revision === undefined ? [] : ['c.revision = {revision:String}']),
+    ...(from === undefined ? [] : ['month >= {from:UInt32}']),
+    ...(to === undefined ? [] : ['month <= {to:UInt32}']),
+  ];
+  return conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : '';
 }

@@ -53,7 +53,7 @@ async function manifestFault(
   { account, month, revision, rows }: Close,
   keys: readonly PublicKey[] | undefined,
 ): Promise<string | undefined> {
-  const text = (await manifestText(store, revision)) ?? '';
+  const text = (await manifestText(store, { account, revision })) ?? '';
   try {
     const unsigned = readManifest(Buffer.from(text));
     const said = unsigned.signed_by === null ? unsigned : readManifest(Buffer.from(text), keys);

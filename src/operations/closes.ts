@@ -192,7 +192,7 @@ export const manifest: Operation<typeof ofRevision, Rows> = {
   input: ofRevision,
   changes: 'nothing',
   async run({ store }, { revision }) {
-    const text = await manifestText(store, revision);
+    const text = await manifestText(store, { revision });
     if (text === undefined) throw unknown(revision);
     return new Rows(mediaTypes.ndjson, async (out) => void out.write(text));
   },

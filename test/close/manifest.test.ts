@@ -3,10 +3,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../../bench/harness/free-ports.ts';
+import { catalog } from '../../catalog/catalog.ts';
+import { select } from '../../clickhouse/client.ts';
 import { createToken } from '../../src/accounts/tokens.ts';
 import { manifestText } from '../../src/close/closes.ts';
 import { checkManifest } from '../../src/close/manifest.ts';
 import { keysOfSet, publicKeyOf, signatureOf } from '../../src/close/signature.ts';
+import { verifyCloses } from '../../src/close/verify-closes.ts';
+import { withReader } from '../../src/close/with-reader.ts';
 import { keysOf } from '../../src/config/signing.ts';
 import { close, useCloses } from '../support/closes.ts';
 import { useCommandRunners } from '../support/command-runners.ts';
@@ -47,7 +51,7 @@ beforeAll(async () => {
   if (!closed || !signingKey) throw new Error('nothing was closed');
   revision = closed.revision;
   rows = Buffer.from(await closes.textOf(closed));
-  manifest = Buffer.from((await manifestText(db.store, revision)) ?? '');
+  manifest = Buffer.from((await manifestText(db.store, { revision })) ?? '');
 });
 
 async function* bytesOf(text: Buffer) {
@@ -298,4 +302,25 @@ test('a day that is unconfirmed in both families is one day, for a close and in 
   expect((await run('close', 'both', '2026-03')).stderr).toContain('is not closed: 1 day unconfirmed');
   await run('close', 'both', '2026-03', '--anyway');
   expect((await run('closes', 'both')).stdout).toContain('\t1 day unconfirmed\t');
+});
+
+test('to verify a close reads nothing of those of other accounts', async () => {
+  const others = 100_000;
+  const [at] = await select<{ began: string }>(db.store, 'SELECT toString(now64(6)) AS began');
+  await db.store.command({
+    query: `INSERT INTO closes (account_id, month, revision) SELECT concat('a', toString(number)), 209901, toString(number) FROM numbers(${others})`,
+  });
+  await withReader(db.store, (reader) =>
+    verifyCloses(db.store, reader, catalog, { from: '2026-03-01', to: '2026-03-31' }),
+  );
+  await db.store.command({ query: 'SYSTEM FLUSH LOGS query_log' });
+  const [read] = await select<{ statements: number; most: number }>(
+    db.store,
+    `SELECT toUInt32(count()) AS statements, toUInt32(max(read_rows)) AS most FROM system.query_log
+     WHERE type = 'QueryFinish' AND current_database = currentDatabase() AND startsWith(query, 'SELECT manifest')
+       AND event_time_microseconds > toDateTime64({began:String}, 6)`,
+    { ...at },
+  );
+  expect(read?.statements).toBeGreaterThan(0);
+  expect(read?.most).toBeLessThan(others / 2);
 });

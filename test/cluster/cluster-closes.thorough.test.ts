@@ -29,7 +29,7 @@ test(`a close on three shards is that of a single node, with a manifest that fit
     expect(closed.rows).toBeGreaterThan(10);
     expect([closed.revision, closed.rows]).toEqual([other?.revision, other?.rows]);
     const text = Buffer.from(await onShards.textOf(closed));
-    const manifest = Buffer.from((await manifestText(spread.store, closed.revision)) ?? '');
+    const manifest = Buffer.from((await manifestText(spread.store, { revision: closed.revision })) ?? '');
     const rows = async function* () {
       yield text;
     };
