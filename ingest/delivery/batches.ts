@@ -9,6 +9,7 @@ import { type JudgeOptions, judgedColumns, judgeRecords, type Origin } from '../
 import { lineBits, lineIn } from '../event/record-place.ts';
 import type { RecordSource } from '../event/record-source.ts';
 import { together } from '../ledger/batch-calls.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { isRefusal } from '../ledger/load-error.ts';
 import { chunksUnder, NotRepeatable } from './chunk-claims.ts';
 import { dropStaged, publish, type StagedBatch, sendStaged } from './staging.ts';
@@ -240,7 +241,7 @@ async function storeFor(
     if (refused.size > 0) throw new Refused(refused);
   };
   const staged = { batch: token, chunks, token, loads: loadsOf(members) };
-  await storeBatch(store, staged, { before, retries: retriesOf(members) });
+  await storeBatch({ store, retries: retriesOf(members) }, staged, before);
 }
 
 /**
@@ -250,17 +251,10 @@ async function storeFor(
  * @param dedupe the only chunk, if events whose id is present are left out
  */
 export async function storeBatch(
-  store: Store,
+  { store, retries }: Ledger,
   staged: StagedBatch,
-  {
-    before,
-    retries,
-    dedupe,
-  }: {
-    readonly before: () => Promise<unknown>;
-    readonly retries: RetryOptions;
-    readonly dedupe?: string | undefined;
-  },
+  before: () => Promise<unknown>,
+  dedupe?: string,
 ): Promise<void> {
   const storing = (send: () => Promise<unknown>) => retrying(() => before().then(send), retries);
   await storing(() => sendStaged(store, staged, dedupe));

@@ -1,8 +1,6 @@
 import { select } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
-import { together } from '../ledger/batch-calls.ts';
-import { type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import { ask, type Ledger, recordChunk, repeated, type SentChunk } from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { LoadError } from '../ledger/load-error.ts';
 import { replacesLoad, unloadOf } from '../ledger/load-records.ts';
@@ -99,7 +97,7 @@ async function decide(
     } else if (how === 'look-up-taken-back') {
       facts = { ...facts, takenBack: last !== undefined && (await wasTakenBack(ledger, last)) };
     } else if (how === 'look-up-dedup') {
-      let dedup = await dedupStateOf(ledger.store, sent?.sentAt ?? '', ledger.retries);
+      let dedup = await dedupStateOf(ledger, sent?.sentAt ?? '');
       if (batch && dedup === 'reliable' && !(await isHeldBack(ledger, batch, chunk))) dedup = 'unreliable';
       facts = { ...facts, dedup };
     } else if (how === 'skip') return { how, rows: loaded?.counted ?? 0 };
@@ -144,7 +142,7 @@ export async function chunksUnder(
   loads: readonly string[],
   batch: string,
 ): Promise<string[]> {
-  const staged = await retrying(() => stagedChunks(ledger.store, batch), ledger.retries);
+  const staged = await stagedChunks(ledger, batch);
   const claims = await Promise.all(staged.map((chunk) => claimsFrom(ledger, chunk)));
   const own: string[] = [];
   for (const [n, { id }] of staged.entries()) {
@@ -178,14 +176,7 @@ function wasSent({ sentAt }: ChunkClaim): boolean {
 }
 
 /** The claims on all chunks that begin where one does, in their order. */
-function claimsFrom(
-  { store, retries }: Ledger,
-  { head, id }: Pick<SentChunk, 'head' | 'id'>,
-): Promise<readonly ChunkClaim[]> {
-  return retrying(() => claimsOn(store, { head, chunk: id }), retries);
-}
-
-const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]>(async (store, places) => {
+const claimsFrom = repeated<Pick<SentChunk, 'head' | 'id'>, readonly ChunkClaim[]>(async (store, places) => {
   const query = `
     WITH (SELECT mapFromArrays(groupArray(d.chunk), groupArray(d.at)) FROM (
       SELECT chunk, max(t.loaded_at) AS at FROM chunk_days AS t WHERE chunk IN {chunks:Array(String)} GROUP BY chunk) AS d) AS times
@@ -196,40 +187,36 @@ const claimsOn = together<{ head: string; chunk: string }, readonly ChunkClaim[]
     GROUP BY head, chunk, load_id ORDER BY max(c.sent_at), load_id`;
   const claims = await select<ChunkClaim & { first: string }>(store, query, {
     heads: places.map(({ head }) => head),
-    chunks: places.map(({ chunk }) => chunk),
+    chunks: places.map(({ id }) => id),
   });
   return places.map(({ head }) => claims.filter(({ first }) => first === head));
 });
 
-async function wasWithdrawn({ store, retries }: Ledger, { id }: SentChunk): Promise<boolean> {
+async function wasWithdrawn(ledger: Ledger, { id }: SentChunk): Promise<boolean> {
   const query = 'SELECT 1 FROM withdrawn_chunks WHERE chunk = {chunk:String} LIMIT 1';
-  return (await retrying(() => select(store, query, { chunk: id }), retries)).length > 0;
+  return (await ask(ledger, query, { chunk: id })).length > 0;
 }
 
 /** Whether the load of a claim was unloaded or replaced after all others that began to withdraw the chunk, and nothing came since. */
-async function wasTakenBack({ store, retries }: Ledger, { chunk, loadId }: ChunkClaim): Promise<boolean> {
+async function wasTakenBack(ledger: Ledger, { chunk, loadId }: ChunkClaim): Promise<boolean> {
   const isUnloaded = `SELECT 1 FROM loads AS l FINAL WHERE load_id = {loadId:String} AND l.state = 'unloaded'
     AND l.version > (SELECT max(w.at) FROM withdrawn_chunks AS w WHERE chunk = {chunk:String})`;
-  if ((await retrying(() => select(store, isUnloaded, { loadId, chunk }), retries)).length === 0)
-    return false;
+  if ((await ask(ledger, isUnloaded, { loadId, chunk })).length === 0) return false;
   const events = `SELECT 1 FROM events WHERE chunk = {chunk:String}
     AND day IN (SELECT day FROM withdrawn_chunks WHERE chunk = {chunk:String}) LIMIT 1`;
-  return (await retrying(() => select(store, events, { chunk }), retries)).length === 0;
+  return (await ask(ledger, events, { chunk })).length === 0;
 }
 
 /** Whether an `unload` or a replacement of the load of a claim has begun since; it may have taken out what was there. */
-export async function mayBeTakenBack(
-  { store, retries }: Ledger,
-  { loadId, sentAt }: ChunkClaim,
-): Promise<boolean> {
+export async function mayBeTakenBack(ledger: Ledger, { loadId, sentAt }: ChunkClaim): Promise<boolean> {
   const query = `SELECT 1 FROM loads AS l FINAL
     WHERE (l.file = {unload:String} OR (kind = 'replacement' AND endsWith(l.file, {replacement:String})))
       AND l.version > toDateTime64({sentAt:String}, 6, 'UTC') LIMIT 1`;
   const params = { unload: unloadOf(loadId), replacement: ` ${replacesLoad(loadId)}`, sentAt };
-  return (await retrying(() => select(store, query, params), retries)).length > 0;
+  return (await ask(ledger, query, params)).length > 0;
 }
 
 /** What is not held back any more of a batch cannot be sent again under its token. */
-async function isHeldBack({ store, retries }: Ledger, batch: string, { id }: SentChunk): Promise<boolean> {
-  return (await retrying(() => stagedChunks(store, batch), retries)).some((staged) => staged.id === id);
+async function isHeldBack(ledger: Ledger, batch: string, { id }: SentChunk): Promise<boolean> {
+  return (await stagedChunks(ledger, batch)).some((staged) => staged.id === id);
 }

@@ -1,10 +1,15 @@
 import { changesTable } from '../../catalog/breakdowns.ts';
 import { catalog } from '../../catalog/catalog.ts';
 import { select } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import { fileOrder } from '../event/record-place.ts';
-import { together } from '../ledger/batch-calls.ts';
-import { type ChunkBalance, type Ledger, recordChunk, type SentChunk } from '../ledger/ledger.ts';
+import {
+  type ChunkBalance,
+  type Ledger,
+  recordChunk,
+  repeated,
+  type SentChunk,
+  tell,
+} from '../ledger/ledger.ts';
 import type { Load } from '../ledger/load.ts';
 import { dismissedRejects, type RejectedRow } from '../rejects/rejected-rows.ts';
 import { inFuture, isEarly, type OddDays } from './odd-days.ts';
@@ -27,11 +32,7 @@ export async function markLoaded(
 }
 
 /** Records that chunks are about to be withdrawn, and on which days some of them had arrived, or are held back. */
-export async function markWithdrawn(
-  { store, retries }: Ledger,
-  load: Load,
-  chunks: readonly string[],
-): Promise<void> {
+export async function markWithdrawn(ledger: Ledger, load: Load, chunks: readonly string[]): Promise<void> {
   if (chunks.length === 0) return;
   const query = `
     INSERT INTO withdrawn_chunks (chunk, day, load_id)
@@ -40,17 +41,14 @@ export async function markWithdrawn(
     SELECT DISTINCT chunk, day, {loadId:String} FROM chunk_days WHERE chunk IN {chunks:Array(String)}
     UNION ALL
     SELECT DISTINCT chunk, day, {loadId:String} FROM incoming_staging WHERE chunk IN {chunks:Array(String)} AND empty(faults)`;
-  await retrying(() => store.command({ query, query_params: { chunks, loadId: load.id } }), retries);
+  await tell(ledger, query, { chunks, loadId: load.id });
 }
 
 /**
  * Records the days of chunks as changed now. Of a chunk that was sent only once the views have done so; of one that an
  * earlier attempt left in doubt they did when it came, and callers may have been told since that they know all until now.
  */
-export async function recordDaysChanged(
-  { store, retries }: Ledger,
-  chunks: readonly string[],
-): Promise<void> {
+export async function recordDaysChanged(ledger: Ledger, chunks: readonly string[]): Promise<void> {
   for (const [family, { owner }] of Object.entries(catalog.families)) {
     const query = `
       INSERT INTO ${changesTable(family)} (account_id, day, changed_at)
@@ -58,7 +56,7 @@ export async function recordDaysChanged(
       WHERE chunk IN {chunks:Array(String)} AND ${owner} != ''
         AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)})
       GROUP BY account_id, day`;
-    await retrying(() => store.command({ query, query_params: { chunks } }), retries);
+    await tell(ledger, query, { chunks });
   }
 }
 
@@ -72,20 +70,16 @@ interface CountedEvents {
   readonly confirmed: 0 | 1;
 }
 
-/**
- * How many events of a chunk ClickHouse has, and how many of them its list of days has; the rollups may still lack
- * some.
- */
-export function countEvents({ store, retries }: Ledger, { id }: SentChunk): Promise<CountedEvents> {
-  return retrying(() => countedEvents(store, id), retries);
-}
-
 /** When revenue of chunks was confirmed last. Takes `chunks`. */
 const lastConfirmed = `SELECT max(c.confirmed_at) FROM confirmations AS c WHERE (account_id, day) IN (
   SELECT arrayJoin([advertiser_id, publisher_id]), day FROM events WHERE chunk IN {chunks:Array(String)}
     AND day IN (SELECT day FROM chunk_days WHERE chunk IN {chunks:Array(String)}))`;
 
-const countedEvents = together<string, CountedEvents>(async (store, chunks) => {
+/**
+ * How many events of a chunk ClickHouse has, and how many of them its list of days has; the rollups may still lack
+ * some.
+ */
+export const countEvents = repeated<string, CountedEvents>(async (store, chunks) => {
   const query = `
     SELECT chunk, toFloat64(sum(c.listed)) AS listed, toFloat64(sum(c.stored)) AS events,
            toUInt8(listed > 0 AND (${lastConfirmed}) >= minIf(c.at, c.listed > 0)) AS confirmed FROM (
@@ -100,7 +94,7 @@ const countedEvents = together<string, CountedEvents>(async (store, chunks) => {
 });
 
 /** The first rejected rows of a chunk, in the order of the file. */
-export const firstRejects = together<string, readonly RejectedRow[]>(async (store, chunks) => {
+export const firstRejects = repeated<string, readonly RejectedRow[]>(async (store, chunks) => {
   const query = `
     SELECT chunk, toFloat64(line) AS line, faults FROM rejected_rows AS r FINAL WHERE chunk IN {chunks:Array(String)}
     ORDER BY ${fileOrder('r.line')} LIMIT ${shownRejects} BY chunk`;
@@ -126,7 +120,7 @@ export const rejectedAmong = (
 ): number => Math.min(Math.max(expected, rejectedRows - dismissedRows), rejectedRows);
 
 /** What ClickHouse has of a chunk: counted, not derived. */
-export const storedRows = together<string, StoredRows>(async (store, chunks) => {
+export const storedRows = repeated<string, StoredRows>(async (store, chunks) => {
   const query = `
     SELECT chunk, toFloat64(sum(c.good)) AS rows, toFloat64(sum(c.bad)) AS rejectedRows, toFloat64(sum(c.dismissed)) AS dismissedRows,
            toFloat64(sumIf(c.good, ${inFuture})) AS future, toFloat64(sumIf(c.good, ${isEarly})) AS early FROM (

@@ -1,8 +1,9 @@
 import { type Store, select } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { onNodes } from '../../clickhouse/cluster/on-nodes.ts';
-import { isTransient, type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { isTransient, retrying } from '../../clickhouse/retry.ts';
 import { rememberedParts } from '../../clickhouse/timings.ts';
+import { ask, type Ledger } from '../ledger/ledger.ts';
 
 /**
  * Whether ClickHouse's insert deduplication can be relied on when a chunk is sent again under its token:
@@ -15,21 +16,17 @@ import { rememberedParts } from '../../clickhouse/timings.ts';
 export type DedupState = 'reliable' | 'unreliable';
 
 /** The dedup state of a chunk that was sent at a time of ClickHouse. */
-export async function dedupStateOf(store: Store, sentAt: string, retries: RetryOptions): Promise<DedupState> {
-  const [row] = await retrying(
-    () =>
-      select<{ forgotten: number }>(
-        store,
-        `SELECT toUInt8(
+export async function dedupStateOf(ledger: Ledger, sentAt: string): Promise<DedupState> {
+  const [row] = await ask<{ forgotten: number }>(
+    ledger,
+    `SELECT toUInt8(
          (SELECT uniqExact(chunk, toYYYYMM(day)) FROM chunk_days WHERE loaded_at > toDateTime64({sentAt:String}, 6, 'UTC')) > ${rememberedParts}
          OR (SELECT count() FROM loads FINAL WHERE kind IN ('rebuild', 'replacement') AND version > toDateTime64({sentAt:String}, 6, 'UTC')) > 0
          OR (SELECT max(c.confirmed_at) FROM confirmations AS c) >= toDateTime64({sentAt:String}, 6, 'UTC')) AS forgotten`,
-        { sentAt },
-      ),
-    retries,
+    { sentAt },
   );
   if (row?.forgotten === 1) return 'unreliable';
-  return (await anotherServerSince(store, sentAt, retries)) ? 'unreliable' : 'reliable';
+  return (await anotherServerSince(ledger, sentAt)) ? 'unreliable' : 'reliable';
 }
 
 /**
@@ -37,7 +34,7 @@ export async function dedupStateOf(store: Store, sentAt: string, retries: RetryO
  * true for a time in the future: the clock was set back, so nothing can be said. Every replica counts, since any of
  * them may have taken the chunk.
  */
-async function anotherServerSince(store: Store, time: string, retries: RetryOptions): Promise<boolean> {
+async function anotherServerSince({ store, retries }: Ledger, time: string): Promise<boolean> {
   const isLater = async (node: Store) => {
     const [row] = await select<{ later: number }>(
       node,

@@ -56,8 +56,7 @@ export async function deliverChunk(
       if (load.isBehind) throw new WentBehind();
       await requireOwn(ledger, load, chunk, claimed.at);
       if (sender.interruptions === claimed.interruptions) return;
-      if ((await dedupStateOf(ledger.store, loadTime, ledger.retries)) === 'unreliable')
-        throw new NotRepeatable();
+      if ((await dedupStateOf(ledger, loadTime)) === 'unreliable') throw new NotRepeatable();
       // ClickHouse may have forgotten the token since it answered.
     } while (performance.now() - asked > lapsedAfterMs);
   };
@@ -122,7 +121,7 @@ async function dedupAfter(
 ): Promise<DedupState> {
   const interrupted = sender.interruptions > claimed.interruptions || load?.heartbeatLapsedSince(claimed.at);
   if (!load || (!interrupted && how === 'send')) return 'reliable';
-  return dedupStateOf(ledger.store, loadTime, ledger.retries);
+  return dedupStateOf(ledger, loadTime);
 }
 
 /** Every record that was cut is an event, a duplicate, a rejected row or left out. */
@@ -132,7 +131,7 @@ function isBalanced(chunk: SendableChunk, { rows, duplicates, rejectedRows, left
 
 /** The events are there as well, not only in the list of their days. */
 async function isWhole(ledger: Ledger, chunk: SendableChunk, { rows }: SentRows): Promise<boolean> {
-  const { events, listed } = await countEvents(ledger, chunk);
+  const { events, listed } = await countEvents(ledger, chunk.id);
   return events === rows && listed === rows;
 }
 

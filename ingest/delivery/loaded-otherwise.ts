@@ -1,10 +1,8 @@
 import { loadOfChunk } from '../../clickhouse/came-between.ts';
-import { select } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import { knownAs, type SendableChunk } from '../chunks/sendable-chunk.ts';
 import { InputError } from '../input/input-error.ts';
 import { hint } from '../input/option-hint.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import { ask, type Ledger } from '../ledger/ledger.ts';
 import { openRejects } from '../rejects/rejected-rows.ts';
 
 /** The bytes are loaded already, and would count twice. */
@@ -39,7 +37,7 @@ export class PieceInDoubt extends InputError {
  * @throws {ChannelMoved} when another chunk, or this one, is loaded there, {@link PieceInDoubt} when another may be
  */
 export async function requirePlace(
-  { store, retries }: Ledger,
+  ledger: Ledger,
   file: string,
   { head, id, candidates }: SendableChunk,
 ): Promise<void> {
@@ -47,10 +45,9 @@ export async function requirePlace(
   if (candidates.some((each) => each.id === id && each.loadedRows !== undefined)) throw moved;
   const others = candidates.filter((each) => each.id !== id);
   if (others.length === 0) return;
-  const ask = <Row>(query: string, params: Record<string, unknown>) =>
-    retrying(() => select<Row>(store, query, params), retries);
   // A statement for each: shards cannot look into both tables for each group.
   const sent = await ask<{ loaded: 0 | 1; records: number; load: string }>(
+    ledger,
     `SELECT toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.records)) AS records, argMax(c.load_id, c.sent_at) AS load
      FROM load_chunks AS c WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
      GROUP BY chunk HAVING toUInt64(max(c.sent_at)) > 0`,
@@ -58,6 +55,7 @@ export async function requirePlace(
   );
   if (sent.some(({ loaded }) => loaded)) throw moved;
   const takenBack = await ask<{ load: string }>(
+    ledger,
     "SELECT load_id AS load FROM loads FINAL WHERE state = 'unloaded' AND load_id IN {loads:Array(String)}",
     { loads: sent.map(({ load }) => load) },
   );
@@ -97,14 +95,13 @@ export async function refuseLoadedOtherwise(
   );
   if (otherwise.length === 0) return;
   const params = { head: chunk.head, chunks: otherwise.map(({ id }) => id) };
-  const ask = <Row>(query: string) =>
-    retrying(() => select<Row>(ledger.store, query, params), ledger.retries);
+  const found = <Row>(query: string) => ask<Row>(ledger, query, params);
   // A statement for each: shards cannot look into both tables for each group.
-  const claims = await ask<{ loadId: string; chunk: string }>(`
+  const claims = await found<{ loadId: string; chunk: string }>(`
     SELECT c.load_id AS loadId, c.chunk AS chunk FROM load_chunks AS c
     WHERE head = unhex({head:String}) AND chunk IN {chunks:Array(String)}
     GROUP BY load_id, chunk ORDER BY toUInt64(max(c.loaded_at)) > 0 DESC, load_id DESC`);
-  const stored = await ask<{ chunk: string }>(`
+  const stored = await found<{ chunk: string }>(`
     SELECT chunk FROM chunk_days WHERE chunk IN {chunks:Array(String)}
     UNION DISTINCT
     SELECT chunk FROM rejected_rows FINAL WHERE chunk IN {chunks:Array(String)} AND ${openRejects}

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { eventColumns } from '../../catalog/events.ts';
 import { insertData, type Store } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
-import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
-import type { ChunkBalance, LedgerOptions } from '../ledger/ledger.ts';
+import { type ChunkBalance, type Ledger, type LedgerOptions, openLedger } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendAgainTogether, sendTogether, storeBatch } from './batches.ts';
@@ -81,6 +81,7 @@ export interface Sending {
 /** Sends chunks; each record of one becomes an event or a rejected row, in one statement. */
 export class Sender {
   readonly #options: SenderOptions;
+  readonly #ledger: Ledger;
   /** Stands for a load in a dry run: two of the same bytes at the same time have nothing to do with each other. */
   readonly #dryRun = `dry-run-${randomBytes(6).toString('hex')}`;
   /** How often a statement had to be tried again. */
@@ -88,16 +89,11 @@ export class Sender {
 
   constructor(options: SenderOptions) {
     this.#options = options;
-  }
-
-  get #retries(): RetryOptions {
-    return {
-      signal: this.#options.signal,
-      onRetry: (error) => {
-        this.interruptions++;
-        this.#options.onRetry?.(error);
-      },
+    const onRetry = (error: Error) => {
+      this.interruptions++;
+      options.onRetry?.(error);
     };
+    this.#ledger = openLedger(options.store, { ...options, onRetry });
   }
 
   /** Whether what a dry run has judged is going to be stored. */
@@ -132,7 +128,7 @@ export class Sender {
   /** Stores a chunk again that was sent with others under this token, from what is held back. */
   async sendBatchAgain(chunk: SendableChunk, token: string, { loadId, before }: Sending): Promise<SentRows> {
     const { store, loads = () => 1 } = this.#options;
-    await sendAgainTogether(store, { token, loadId, before, loads, retries: this.#retries });
+    await sendAgainTogether(store, { token, loadId, before, loads, retries: this.#ledger.retries });
     return this.#stored(chunk);
   }
 
@@ -147,7 +143,7 @@ export class Sender {
     const { id, head, bytes } = chunk;
     const batch = await sendTogether(store, {
       ...{ id, head, bytes, bundled, judge, loadTime, loadId, file, note, before, loads },
-      retries: this.#retries,
+      retries: this.#ledger.retries,
     });
     return batch && { ...(await this.#stored(chunk)), batch };
   }
@@ -162,15 +158,13 @@ export class Sender {
     try {
       const held = await this.#heldCounts(chunk, batch);
       if (dryRun) {
-        const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
-        const sample = await retrying(() => stagedSample(store, batch), this.#retries);
-        const times = () => stagedTimes(store, batch, this.#options.judge.timezone);
-        return { ...held, rejects, sample, hasTimes: await retrying(times, this.#retries) };
+        const rejects = await stagedRejects(this.#ledger, batch, shownRejects);
+        const sample = await retrying(() => stagedSample(store, batch), this.#ledger.retries);
+        const hasTimes = await stagedTimes(this.#ledger, batch, this.#options.judge.timezone);
+        return { ...held, rejects, sample, hasTimes };
       }
       const staged = { batch, chunks: [id], token: sending.token, loads: [sending.loadId] };
-      const dedupe = this.#deduped(chunk);
-      const { before } = sending;
-      await storeBatch(store, staged, { before, retries: this.#retries, dedupe }).catch((error: unknown) => {
+      await storeBatch(this.#ledger, staged, sending.before, this.#deduped(chunk)).catch((error: unknown) => {
         // Held back once more, it is counted again.
         rejectLimit?.takeBack(chunk.rows, held.rejectedRows);
         throw error;
@@ -188,22 +182,21 @@ export class Sender {
    * @throws {InputError} when more records are rejected than the limit admits
    */
   async holdBack(chunk: SendableChunk, sending: Sending): Promise<SentRows> {
-    const { store } = this.#options;
     const batch = heldBy(chunk.id, sending.loadId);
     await this.#insert('incoming_staging', chunk, sending);
     const held = await this.#heldCounts(chunk, batch);
     if (held.rejectedRows === 0) return { ...held, rejects: [] };
-    const rejects = await retrying(() => stagedRejects(store, batch, shownRejects), this.#retries);
+    const rejects = await stagedRejects(this.#ledger, batch, shownRejects);
     return { ...held, rejects };
   }
 
   /** @throws {InputError} when more records are rejected than the limit admits */
   async #heldCounts(chunk: SendableChunk, batch: string): Promise<StagedCounts> {
-    const { store, file, rejectLimit } = this.#options;
+    const { file, rejectLimit } = this.#options;
     const counting = { batch, records: chunk.rows, dedupe: this.#deduped(chunk) };
-    const held = await retrying(() => stagedCounts(store, counting), this.#retries);
+    const held = await stagedCounts(this.#ledger, counting);
     if (!rejectLimit || rejectLimit.admit(chunk.rows, held.rejectedRows)) return held;
-    const rejects = await retrying(() => stagedRejects(store, batch, 5), this.#retries);
+    const rejects = await stagedRejects(this.#ledger, batch, 5);
     throw tooMany(file, chunk, rejects, held.rejectedRows, rejectLimit);
   }
 
@@ -212,7 +205,7 @@ export class Sender {
   }
 
   async #inCluster(): Promise<boolean> {
-    return (await retrying(() => layoutOf(this.#options.store), this.#retries)) !== undefined;
+    return (await retrying(() => layoutOf(this.#options.store), this.#ledger.retries)) !== undefined;
   }
 
   async #insert(
@@ -251,7 +244,7 @@ export class Sender {
       });
     };
     const { inTurn } = this.#options;
-    const send = () => retrying(insert, this.#retries);
+    const send = () => retrying(insert, this.#ledger.retries);
     await (inTurn ? inTurn(send) : send());
   }
 
@@ -263,12 +256,11 @@ export class Sender {
     { id, rows: records }: Pick<SendableChunk, 'id' | 'rows'>,
     held?: StagedCounts,
   ): Promise<SentRows> {
-    const { store } = this.#options;
-    const stored = await retrying(() => storedRows(store, id), this.#retries);
+    const stored = await storedRows(this.#ledger, id);
     const { duplicates, leftOut } = held ?? { duplicates: 0, leftOut: 0 };
     const rejectedRows = rejectedAmong(stored, held?.rejectedRows ?? records - stored.rows);
     const sent = { ...stored, rejectedRows, duplicates, leftOut };
     if (rejectedRows === 0) return { ...sent, rejects: [] };
-    return { ...sent, rejects: await retrying(() => firstRejects(store, id), this.#retries) };
+    return { ...sent, rejects: await firstRejects(this.#ledger, id) };
   }
 }

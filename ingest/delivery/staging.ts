@@ -1,14 +1,13 @@
 import { text } from 'node:stream/consumers';
 import { eventColumns } from '../../catalog/events.ts';
-import { type Store, select, selectOne } from '../../clickhouse/client.ts';
+import { type Store, select } from '../../clickhouse/client.ts';
 import { onShards } from '../../clickhouse/cluster/on-nodes.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { judgedColumns } from '../event/judge.ts';
 import { fileOrder, lineIn } from '../event/record-place.ts';
-import { together } from '../ledger/batch-calls.ts';
 import { inRuns } from '../ledger/change-chunks.ts';
-import type { ChunkBalance } from '../ledger/ledger.ts';
+import { ask, type ChunkBalance, type Ledger, repeated } from '../ledger/ledger.ts';
 import { commentOf } from '../ledger/loads-at-work.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { hasTime, inFuture, isEarly, type OddDays } from './odd-days.ts';
@@ -49,29 +48,34 @@ interface HeldChunk {
 }
 
 /** Counts what is held back of a chunk, each record once. */
-export async function stagedCounts(store: Store, chunk: HeldChunk): Promise<StagedCounts> {
+export async function stagedCounts(ledger: Ledger, chunk: HeldChunk): Promise<StagedCounts> {
   const { batch, records, dedupe } = chunk;
   const counts = await (dedupe === undefined
-    ? countedTogether(store, batch)
-    : countedFrom(store, chunk, `incoming_staging WHERE ${held}`));
+    ? countedTogether(ledger, batch)
+    : countedFrom(ledger, chunk, `incoming_staging WHERE ${held}`));
   const { rows, duplicates, rejectedRows, leftOut } = counts;
   if (rows + duplicates + rejectedRows + leftOut <= records) return counts;
   // An insert whose answer was lost has gone on beside the one that came in its place. A token of theirs would not do: a
   // killed server can remember that of a part which it has lost.
   const once = `(SELECT event_id, day, faults, left_out FROM incoming_staging WHERE ${held} LIMIT 1 BY line)`;
-  return countedFrom(store, chunk, once);
+  return countedFrom(ledger, chunk, once);
 }
 
-async function countedFrom(store: Store, { batch, dedupe }: HeldChunk, from: string): Promise<StagedCounts> {
+async function countedFrom(
+  ledger: Ledger,
+  { batch, dedupe }: HeldChunk,
+  from: string,
+): Promise<StagedCounts> {
   const isNewEvent = `uniqExactIf((event_id, day), ${isEvent} AND ${isNew})`;
   const query = `SELECT ${counted}, ${dedupe === undefined ? 'good' : `toFloat64(${isNewEvent})`} AS rows FROM ${from}`;
   const params = { batch, chunk: dedupe ?? '' };
-  const row = await selectOne<Counted & { readonly rows: number }>(store, query, params);
+  const [row] = await ask<Counted & { readonly rows: number }>(ledger, query, params);
+  if (!row) throw new Error('ClickHouse sent no row');
   const { good, ...counts } = row;
   return { ...counts, duplicates: good - counts.rows };
 }
 
-const countedTogether = together<string, StagedCounts>(async (store, batches) => {
+const countedTogether = repeated<string, StagedCounts>(async (store, batches) => {
   const query = `SELECT ${counted}, batch FROM incoming_staging WHERE batch IN {batches:Array(String)} GROUP BY batch`;
   const found = await select<Counted & { readonly batch: string }>(store, query, { batches });
   const none = { good: 0, rejectedRows: 0, leftOut: 0, future: 0, early: 0 };
@@ -82,19 +86,19 @@ const countedTogether = together<string, StagedCounts>(async (store, batches) =>
 });
 
 /** The first held-back rejected rows, in the order of the file. */
-export function stagedRejects(store: Store, batch: string, max: number): Promise<RejectedRow[]> {
+export function stagedRejects(ledger: Ledger, batch: string, max: number): Promise<RejectedRow[]> {
   // Twice as many: an insert whose answer was lost may have gone on beside the one that came in its place.
   const query = `SELECT toFloat64(f.line) AS line, faults FROM (
       SELECT line, faults FROM incoming_staging AS s WHERE ${held} AND notEmpty(faults)
       ORDER BY ${fileOrder('s.line')} LIMIT {twice:UInt32}) AS f
     ORDER BY ${fileOrder('f.line')} LIMIT 1 BY f.line LIMIT {max:UInt32}`;
-  return select<RejectedRow>(store, query, { batch, max, twice: 2 * max });
+  return ask<RejectedRow>(ledger, query, { batch, max, twice: 2 * max });
 }
 
 /** Whether some held-back event has another time than midnight. */
-export async function stagedTimes(store: Store, batch: string, timezone: string): Promise<boolean> {
+export async function stagedTimes(ledger: Ledger, batch: string, timezone: string): Promise<boolean> {
   const query = `SELECT 1 FROM incoming_staging WHERE ${held} AND ${isEvent} AND ${hasTime} LIMIT 1`;
-  return (await select(store, query, { batch, timezone })).length > 0;
+  return (await ask(ledger, query, { batch, timezone })).length > 0;
 }
 
 /** The first held-back events as a table for people; columns without a value are left out. */
@@ -116,10 +120,10 @@ export async function stagedSample(store: Store, batch: string): Promise<string>
 
 /** The chunks of which something is held back in a batch, and their heads. */
 export function stagedChunks(
-  store: Store,
+  ledger: Ledger,
   batch: string,
 ): Promise<{ readonly id: string; readonly head: string }[]> {
-  return select(store, `SELECT DISTINCT chunk AS id, head FROM incoming_staging WHERE ${held}`, { batch });
+  return ask(ledger, `SELECT DISTINCT chunk AS id, head FROM incoming_staging WHERE ${held}`, { batch });
 }
 
 /** The batches in which something of these chunks is held back beside others. */

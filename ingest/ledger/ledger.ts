@@ -1,4 +1,4 @@
-import { insertData, type Store } from '../../clickhouse/client.ts';
+import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
 import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
@@ -20,7 +20,10 @@ export interface SentChunk {
   readonly rows: number;
 }
 
-/** The record of every chunk ever sent and what became of it. All that is written to it can be repeated. */
+/**
+ * The record of every chunk ever sent and what became of it. Functions that take it repeat their statements until ClickHouse
+ * answers: what they write can be written twice. Those that take a store send them once.
+ */
 export interface Ledger extends WaitOptions {
   readonly store: Store;
   readonly retries: RetryOptions;
@@ -37,6 +40,32 @@ export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
   return { store, retries: { onRetry, signal }, onWait, signal };
 }
 
+/** The rows of a small answer. */
+export function ask<Row>(
+  { store, retries }: Ledger,
+  query: string,
+  params: Record<string, unknown>,
+): Promise<Row[]> {
+  return retrying(() => select<Row>(store, query, params), retries);
+}
+
+/** Writes what can be written twice. */
+export async function tell(
+  { store, retries }: Ledger,
+  query: string,
+  params: Record<string, unknown>,
+): Promise<void> {
+  await retrying(() => store.command({ query, query_params: params }), retries);
+}
+
+/** As `together`, of what can be done twice: calls that have failed together are made again together. */
+export function repeated<Item, Answer>(
+  work: (store: Store, items: readonly Item[]) => Promise<readonly Answer[]>,
+): (ledger: Ledger, item: Item) => Promise<Answer> {
+  const once = together(work);
+  return ({ store, retries }, item) => retrying(() => once(store, item), retries);
+}
+
 /**
  * Now, or after all that the ledger has of these chunks, should the clock have been set back. Names of chunks as text: parameters of
  * an insert are in its address.
@@ -50,7 +79,7 @@ function laterThan(chunks: readonly ChunkRecord[]): string {
 
 /** Records a chunk of a load, and that it is sent or loaded now. */
 export async function recordChunk(
-  { store, retries }: Ledger,
+  ledger: Ledger,
   load: Load,
   { head, id: chunk, content, firstLine, firstByte, bytes, rows: records }: SentChunk,
   time: keyof typeof recordChunks = 'claimed',
@@ -59,7 +88,7 @@ export async function recordChunk(
   const none = { batch: '', rows: 0, rejectedRows: 0, duplicates: 0, leftOut: 0 };
   const place = { firstLine, firstByte, bytes };
   const record = { head, chunk, content, loadId: load.id, ...place, records, ...none, ...outcome };
-  await retrying(() => recordChunks[time](store, record), retries);
+  await recordChunks[time](ledger, record);
 }
 
 /** What becomes of the records of a chunk. */
@@ -92,7 +121,7 @@ interface ChunkRecord extends ChunkOutcome {
 }
 
 function recorder(time?: 'sent_at' | 'loaded_at') {
-  return together<ChunkRecord, void>(async (store, records) => {
+  return repeated<ChunkRecord, void>(async (store, records) => {
     await insertData(store, {
       into: `load_chunks (head, chunk, load_id, bytes, records, rows, rejected_rows, duplicate_rows, left_out_rows, content, batch,
                           first_line, first_byte${time ? `, ${time}` : ''})`,

@@ -1,15 +1,9 @@
 import { select } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import type { KnownChunk } from '../chunks/sendable-chunk.ts';
-import { together } from '../ledger/batch-calls.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import { repeated } from '../ledger/ledger.ts';
 
 /** The chunks that loads have sent, or were about to send, from a place in their input, in the order of `firstCut`. */
-export function knownChunks({ store, retries }: Ledger, head: string): Promise<readonly KnownChunk[]> {
-  return retrying(() => chunksFrom(store, head), retries);
-}
-
-const chunksFrom = together<string, readonly KnownChunk[]>(async (store, heads) => {
+export const knownChunks = repeated<string, readonly KnownChunk[]>(async (store, heads) => {
   const query = `
     SELECT lower(hex(c.head)) AS first, chunk, toFloat64(max(c.bytes)) AS length,
            toUInt8(toUInt64(max(c.loaded_at)) > 0) AS loaded, toFloat64(max(c.rows)) AS counted,

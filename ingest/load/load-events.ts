@@ -210,8 +210,7 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
     const sentFirst = stored.sort((a, b) => a.firstLine - b.firstLine).map(({ id }) => id);
     const mayBeDays = sentFirst.length > 0 && !odd.hasTimes;
     const times = { ...judge, file, ...(load && { chunks: sentFirst }) };
-    const look = () => describeMidnights(store, times);
-    const midnights = mayBeDays ? await retrying(look, ledger.retries) : undefined;
+    const midnights = mayBeDays ? await describeMidnights(ledger, times) : undefined;
     for (const text of [describeOddDays(file, odd), midnights]) if (text) reading.warn(text);
     return {
       ...counts,

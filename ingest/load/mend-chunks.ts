@@ -4,7 +4,6 @@ import { rebuildRollups } from '../../clickhouse/consistency/rebuild-rollups.ts'
 import { rewriting } from '../../clickhouse/consistency/rewrites.ts';
 import { type DayRange, verifyRollups } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import { storeBatch } from '../delivery/batches.ts';
 import { mayBeTakenBack, stateOf } from '../delivery/chunk-claims.ts';
 import {
@@ -140,7 +139,7 @@ async function mend(
   chunks: readonly OwnChunk[],
   failures: Map<Load, unknown>,
 ): Promise<void> {
-  const { store, retries } = ledger;
+  const { store } = ledger;
   const ids = idsOf(chunks);
   const beforeExchange = () => turn.assertTurnHeld();
   const before = async () => turn.assertTurnHeld();
@@ -179,8 +178,7 @@ async function mend(
           stored.push({ ...chunk, now: await countedAnew(ledger, load, held, dedupe) });
           const token = `${id} ${turn.id} ${attempt}`;
           const staged = { batch: heldBy(id, load.id), chunks: [id], token, loads: [load.id], isAnew: true };
-          const how = { before, retries, dedupe: dedupe ? id : undefined };
-          await storeBatch(store, staged, how).catch((error: unknown) => {
+          await storeBatch(ledger, staged, before, dedupe ? id : undefined).catch((error: unknown) => {
             if (!isRefusal(error)) throw error;
             failures.set(load, error);
             refused.push(id);
@@ -215,14 +213,14 @@ async function mend(
  * @throws when some of it is not held back any more
  */
 async function countedAnew(
-  { store, retries }: Ledger,
+  ledger: Ledger,
   load: Load,
   { chunk }: DeliveredChunk,
   dedupe: boolean,
 ): Promise<DeliveredChunk> {
   const { id, rows: records } = chunk;
   const counting = { batch: heldBy(id, load.id), records, dedupe: dedupe ? id : undefined };
-  const counts = await retrying(() => stagedCounts(store, counting), retries);
+  const counts = await stagedCounts(ledger, counting);
   const { rows, rejectedRows, duplicates, leftOut } = counts;
   if (rows + rejectedRows + duplicates + leftOut !== chunk.rows)
     throw new LoadError('what was held back of a chunk has expired: run the same command again');
@@ -232,8 +230,8 @@ async function countedAnew(
 /** Those with other events or rejected rows than what is held back, or with revenue that would pass for confirmed. */
 async function notWhole(ledger: Ledger, chunks: readonly OwnChunk[]): Promise<string[]> {
   const isBroken = async ({ now: { chunk, rows, rejectedRows } }: OwnChunk) => {
-    const { events, listed, confirmed } = await countEvents(ledger, chunk);
-    const stored = await retrying(() => storedRows(ledger.store, chunk.id), ledger.retries);
+    const { events, listed, confirmed } = await countEvents(ledger, chunk.id);
+    const stored = await storedRows(ledger, chunk.id);
     const isWhole =
       events === rows && listed === rows && rejectedAmong(stored, rejectedRows) === rejectedRows;
     return !isWhole || confirmed === 1;

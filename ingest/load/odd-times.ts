@@ -1,6 +1,6 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { select } from '../../clickhouse/client.ts';
 import { hasTime, type OddDays } from '../delivery/odd-days.ts';
-import { together } from '../ledger/batch-calls.ts';
+import { type Ledger, repeated } from '../ledger/ledger.ts';
 
 interface LoadedTimes {
   readonly file: string;
@@ -24,11 +24,11 @@ export function describeOddDays(file: string, { future, early }: OddDays): strin
 
 /** Warns of days that were written as midnight of another zone, in words; undefined where some event has a time. */
 export async function describeMidnights(
-  store: Store,
+  ledger: Ledger,
   { file, chunks, timezone, reportTimezone }: LoadedTimes,
 ): Promise<string | undefined> {
   if (timezone === reportTimezone) return undefined;
-  for (const chunk of chunks ?? []) if (await hasTimes(store, { chunk, timezone })) return undefined;
+  for (const chunk of chunks ?? []) if (await hasTimes(ledger, { chunk, timezone })) return undefined;
   return `${file}: all times are 00:00:00 in ${timezone}, but the days of reports are those of ${reportTimezone}, so events may count on another day. If these are days: ${chunks ? 'unload the load, and ' : ''}load the file with --timezone ${reportTimezone}`;
 }
 
@@ -38,7 +38,7 @@ interface ChunkInZone {
 }
 
 /** Whether some event of a chunk is not of midnight: reading ends with the first. */
-const hasTimes = together<ChunkInZone, boolean>(async (store, asked) => {
+const hasTimes = repeated<ChunkInZone, boolean>(async (store, asked) => {
   const found = new Set<string>();
   for (const timezone of new Set(asked.map((each) => each.timezone))) {
     const chunks = asked.filter((each) => each.timezone === timezone).map(({ chunk }) => chunk);

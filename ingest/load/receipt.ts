@@ -1,6 +1,6 @@
-import { type Store, select } from '../../clickhouse/client.ts';
+import { select } from '../../clickhouse/client.ts';
 import { firstRejects } from '../delivery/chunk-outcome.ts';
-import { together } from '../ledger/batch-calls.ts';
+import { type Ledger, repeated } from '../ledger/ledger.ts';
 import { describeRejected } from '../rejects/rejected-rows.ts';
 import type { ChunkPlace } from './load-events.ts';
 
@@ -18,7 +18,7 @@ export interface LoadedChunk {
 }
 
 /** @returns undefined for a chunk that is not loaded */
-export const loadedChunk = together<ChunkPlace, LoadedChunk | undefined>(async (store, places) => {
+export const loadedChunk = repeated<ChunkPlace, LoadedChunk | undefined>(async (store, places) => {
   const query = `
     SELECT chunk, load_id AS load, toFloat64(max(c.rows)) AS rows, toFloat64(max(c.rejected_rows)) AS rejectedRows,
            toFloat64(max(c.left_out_rows)) AS leftOutRows,
@@ -35,6 +35,6 @@ export const loadedChunk = together<ChunkPlace, LoadedChunk | undefined>(async (
 });
 
 /** The first rejected rows of a chunk in words: `line 7: quantity must be …`. */
-export async function firstReasons(store: Store, { id, unit }: ChunkPlace): Promise<string[]> {
-  return (await firstRejects(store, id)).map((row) => describeRejected('', unit, row).trim());
+export async function firstReasons(ledger: Ledger, { id, unit }: ChunkPlace): Promise<string[]> {
+  return (await firstRejects(ledger, id)).map((row) => describeRejected('', unit, row).trim());
 }

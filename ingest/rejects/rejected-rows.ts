@@ -1,10 +1,8 @@
 import { type Store, select, selectOne } from '../../clickhouse/client.ts';
-import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { describePlace } from '../event/record-place.ts';
-import { together } from '../ledger/batch-calls.ts';
 import { changeChunks } from '../ledger/change-chunks.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import { type Ledger, repeated } from '../ledger/ledger.ts';
 
 /** A rule that a record breaks. */
 export interface Fault {
@@ -43,12 +41,12 @@ export function describeRejected(
 }
 
 /** How many rejected rows of some chunks are open. */
-export async function countOpenRejects({ store, retries }: Ledger, ids: readonly string[]): Promise<number> {
-  const counts = await Promise.all(ids.map((id) => retrying(() => openRejectsOf(store, id), retries)));
+export async function countOpenRejects(ledger: Ledger, ids: readonly string[]): Promise<number> {
+  const counts = await Promise.all(ids.map((id) => openRejectsOf(ledger, id)));
   return counts.reduce((sum, open) => sum + open, 0);
 }
 
-const openRejectsOf = together<string, number>(async (store, chunks) => {
+const openRejectsOf = repeated<string, number>(async (store, chunks) => {
   const query = `SELECT chunk, toFloat64(count()) AS open FROM rejected_rows FINAL
     WHERE chunk IN {chunks:Array(String)} AND ${openRejects} GROUP BY chunk`;
   const rows = await select<{ chunk: string; open: number }>(store, query, { chunks });

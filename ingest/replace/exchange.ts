@@ -81,7 +81,7 @@ async function exchangeAll(ledger: Ledger, load: Load, replacement: Replacement)
   });
   await relistDays(store, target, [...replaced, load.id], ranges);
   for (const { chunk, rows } of held) {
-    const stored = await storedRows(store, chunk.id);
+    const stored = await storedRows(ledger, chunk.id);
     if (stored.rows !== rows)
       throw new Error(
         `of chunk ${chunk.id} ${rows} events were to come, and ${stored.rows} are there: please report this`,
