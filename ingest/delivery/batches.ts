@@ -99,7 +99,7 @@ export const sendAgainTogether = together<ChunkAgain, void>(
       ({ token }) => token,
       async (members) => {
         const [{ token }] = members;
-        const ledger = { store, retries: retriesOf(members) };
+        const ledger = { store, ...retriesOf(members) };
         const chunks = await chunksUnder(ledger, loadsOf(members), token);
         await storeFor(store, members, token, chunks).catch(eachByItself);
       },
@@ -241,7 +241,7 @@ async function storeFor(
     if (refused.size > 0) throw new Refused(refused);
   };
   const staged = { batch: token, chunks, token, loads: loadsOf(members) };
-  await storeBatch({ store, retries: retriesOf(members) }, staged, before);
+  await storeBatch({ store, ...retriesOf(members) }, staged, before);
 }
 
 /**
@@ -251,14 +251,15 @@ async function storeFor(
  * @param dedupe the only chunk, if events whose id is present are left out
  */
 export async function storeBatch(
-  { store, retries }: Ledger,
+  ledger: Ledger,
   staged: StagedBatch,
   before: () => Promise<unknown>,
   dedupe?: string,
 ): Promise<void> {
-  const storing = (send: () => Promise<unknown>) => retrying(() => before().then(send), retries);
+  const { store } = ledger;
+  const storing = (send: () => Promise<unknown>) => retrying(() => before().then(send), ledger);
   await storing(() => sendStaged(store, staged, dedupe));
-  if (await retrying(() => layoutOf(store), retries)) await storing(() => publish(store, staged));
+  if (await retrying(() => layoutOf(store), ledger)) await storing(() => publish(store, staged));
 }
 
 /** Notes that a chunk of a batch counts as loaded. After the last of them nothing has to be held back any more. */

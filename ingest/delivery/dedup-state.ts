@@ -34,7 +34,7 @@ export async function dedupStateOf(ledger: Ledger, sentAt: string): Promise<Dedu
  * true for a time in the future: the clock was set back, so nothing can be said. Every replica counts, since any of
  * them may have taken the chunk.
  */
-async function anotherServerSince({ store, retries }: Ledger, time: string): Promise<boolean> {
+async function anotherServerSince(ledger: Ledger, time: string): Promise<boolean> {
   const isLater = async (node: Store) => {
     const [row] = await select<{ later: number }>(
       node,
@@ -48,8 +48,9 @@ async function anotherServerSince({ store, retries }: Ledger, time: string): Pro
     );
     return row?.later === 1;
   };
-  const layout = await retrying(() => layoutOf(store), retries);
-  if (!layout) return retrying(() => isLater(store), retries);
+  const { store } = ledger;
+  const layout = await retrying(() => layoutOf(store), ledger);
+  if (!layout) return retrying(() => isLater(store), ledger);
   for (const node of layout.nodes) {
     const later = await onNodes(store, [node], layout.local, isLater).catch((error: unknown) => {
       // A server that does not answer will have been restarted by the time it does.

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { eventColumns } from '../../catalog/events.ts';
-import { insertData, type Store } from '../../clickhouse/client.ts';
+import { insertData } from '../../clickhouse/client.ts';
 import { layoutOf } from '../../clickhouse/cluster/layout.ts';
 import { retrying } from '../../clickhouse/retry.ts';
 import type { SendableChunk } from '../chunks/sendable-chunk.ts';
 import { insertSettings } from '../event/insert-settings.ts';
 import { heldColumns, type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
-import { type ChunkBalance, type Ledger, type LedgerOptions, openLedger } from '../ledger/ledger.ts';
+import type { ChunkBalance, Ledger } from '../ledger/ledger.ts';
 import { type RejectLimit, tooMany } from '../rejects/reject-limit.ts';
 import type { RejectedRow } from '../rejects/rejected-rows.ts';
 import { type Batch, type BatchedChunk, sendAgainTogether, sendTogether, storeBatch } from './batches.ts';
@@ -23,8 +23,7 @@ import {
 } from './staging.ts';
 
 /** What a load says of how its chunks are sent. */
-export interface SendOptions extends LedgerOptions {
-  readonly store: Store;
+export interface SendOptions extends Ledger {
   readonly dedupe?: boolean;
   /** Everything is checked and nothing stored. */
   readonly dryRun?: boolean;
@@ -93,7 +92,7 @@ export class Sender {
       this.interruptions++;
       options.onRetry?.(error);
     };
-    this.#ledger = openLedger(options.store, { ...options, onRetry });
+    this.#ledger = { ...options, onRetry };
   }
 
   /** Whether what a dry run has judged is going to be stored. */
@@ -128,7 +127,7 @@ export class Sender {
   /** Stores a chunk again that was sent with others under this token, from what is held back. */
   async sendBatchAgain(chunk: SendableChunk, token: string, { loadId, before }: Sending): Promise<SentRows> {
     const { store, loads = () => 1 } = this.#options;
-    await sendAgainTogether(store, { token, loadId, before, loads, retries: this.#ledger.retries });
+    await sendAgainTogether(store, { token, loadId, before, loads, retries: this.#ledger });
     return this.#stored(chunk);
   }
 
@@ -143,7 +142,7 @@ export class Sender {
     const { id, head, bytes } = chunk;
     const batch = await sendTogether(store, {
       ...{ id, head, bytes, bundled, judge, loadTime, loadId, file, note, before, loads },
-      retries: this.#ledger.retries,
+      retries: this.#ledger,
     });
     return batch && { ...(await this.#stored(chunk)), batch };
   }
@@ -159,7 +158,7 @@ export class Sender {
       const held = await this.#heldCounts(chunk, batch);
       if (dryRun) {
         const rejects = await stagedRejects(this.#ledger, batch, shownRejects);
-        const sample = await retrying(() => stagedSample(store, batch), this.#ledger.retries);
+        const sample = await retrying(() => stagedSample(store, batch), this.#ledger);
         const hasTimes = await stagedTimes(this.#ledger, batch, this.#options.judge.timezone);
         return { ...held, rejects, sample, hasTimes };
       }
@@ -205,7 +204,7 @@ export class Sender {
   }
 
   async #inCluster(): Promise<boolean> {
-    return (await retrying(() => layoutOf(this.#options.store), this.#ledger.retries)) !== undefined;
+    return (await retrying(() => layoutOf(this.#options.store), this.#ledger)) !== undefined;
   }
 
   async #insert(
@@ -244,7 +243,7 @@ export class Sender {
       });
     };
     const { inTurn } = this.#options;
-    const send = () => retrying(insert, this.#ledger.retries);
+    const send = () => retrying(insert, this.#ledger);
     await (inTurn ? inTurn(send) : send());
   }
 

@@ -3,7 +3,6 @@ import { chunkName } from '../chunks/chunk-chain.ts';
 import type { KnownChunk, ReadOptions, SendableChunk } from '../chunks/sendable-chunk.ts';
 import { type FormatName, formatOf } from '../formats/formats.ts';
 import type { Input } from '../input/input.ts';
-import { openLedger } from '../ledger/ledger.ts';
 import { knownChunks } from '../load/known-chunks.ts';
 
 /** Where chunks are looked for, and how that is read. */
@@ -25,12 +24,11 @@ export async function* chunksAgain(
   { input, format, ...options }: LookedThrough,
   names: ReadonlySet<string>,
 ): AsyncGenerator<{ readonly chunk: SendableChunk; readonly ids: readonly string[] }> {
-  const ledger = openLedger(store);
   const left = new Set(names);
   let sought: readonly KnownChunk[] = [];
   const nameOf = ({ content }: KnownChunk) => chunkName(content, options.reading.fingerprint);
   const known = async (head: string) => {
-    const all = await knownChunks(ledger, head);
+    const all = await knownChunks({ store }, head);
     sought = all.filter(({ id }) => left.has(id));
     const rank = (each: KnownChunk) => (left.has(each.id) ? 0 : each.id === nameOf(each) ? 1 : 2);
     // Whichever comes next is cut again, however it was read then.

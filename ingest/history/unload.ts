@@ -7,7 +7,6 @@ import type { DayRange } from '../../clickhouse/consistency/verify-rollups.ts';
 import { monthsWithin } from '../../clickhouse/months.ts';
 import { putInDoubt, withdrawChunks } from '../delivery/withdraw-chunks.ts';
 import { changeChunks, inRuns } from '../ledger/change-chunks.ts';
-import { openLedger } from '../ledger/ledger.ts';
 import type { Load, WaitOptions } from '../ledger/load.ts';
 import { LoadRefused } from '../ledger/load-error.ts';
 import { markUnloaded, replacesLoad, unloadOf } from '../ledger/load-records.ts';
@@ -168,7 +167,7 @@ function duplicatesOf(
 }
 
 async function takeBack(store: Store, load: LoadState, turn: Load, options: WaitOptions): Promise<Unloaded> {
-  const ledger = openLedger(store, options);
+  const ledger = { store, ...options };
   const { found, loads, chunks, months } = await find(store, load);
   const numbers = monthsWithin(months);
   const leaving = {

@@ -1,6 +1,6 @@
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { quoted } from '../../clickhouse/quoted.ts';
-import { type RetryOptions, retrying } from '../../clickhouse/retry.ts';
+import { retrying } from '../../clickhouse/retry.ts';
 import { together } from './batch-calls.ts';
 import type { Load, WaitOptions } from './load.ts';
 
@@ -26,36 +26,18 @@ export interface SentChunk {
  */
 export interface Ledger extends WaitOptions {
   readonly store: Store;
-  readonly retries: RetryOptions;
-}
-
-export interface LedgerOptions extends WaitOptions {
   /** Called when ClickHouse does not answer and is tried again. */
   readonly onRetry?: (error: Error) => void;
 }
 
-/** @param options its signal ends all waiting, also for a ClickHouse that does not answer, with an AbortError */
-export function openLedger(store: Store, options: LedgerOptions = {}): Ledger {
-  const { onRetry, onWait, signal } = options;
-  return { store, retries: { onRetry, signal }, onWait, signal };
-}
-
 /** The rows of a small answer. */
-export function ask<Row>(
-  { store, retries }: Ledger,
-  query: string,
-  params: Record<string, unknown>,
-): Promise<Row[]> {
-  return retrying(() => select<Row>(store, query, params), retries);
+export function ask<Row>(ledger: Ledger, query: string, params: Record<string, unknown>): Promise<Row[]> {
+  return retrying(() => select<Row>(ledger.store, query, params), ledger);
 }
 
 /** Writes what can be written twice. */
-export async function tell(
-  { store, retries }: Ledger,
-  query: string,
-  params: Record<string, unknown>,
-): Promise<void> {
-  await retrying(() => store.command({ query, query_params: params }), retries);
+export async function tell(ledger: Ledger, query: string, params: Record<string, unknown>): Promise<void> {
+  await retrying(() => ledger.store.command({ query, query_params: params }), ledger);
 }
 
 /** As `together`, of what can be done twice: calls that have failed together are made again together. */
@@ -63,7 +45,7 @@ export function repeated<Item, Answer>(
   work: (store: Store, items: readonly Item[]) => Promise<readonly Answer[]>,
 ): (ledger: Ledger, item: Item) => Promise<Answer> {
   const once = together(work);
-  return ({ store, retries }, item) => retrying(() => once(store, item), retries);
+  return (ledger, item) => retrying(() => once(ledger.store, item), ledger);
 }
 
 /**

@@ -3,7 +3,6 @@ import { refuseOtherBytes } from '../delivery/loaded-otherwise.ts';
 import { plainReading } from '../event/reading.ts';
 import { formatOf } from '../formats/formats.ts';
 import { InputError } from '../input/input-error.ts';
-import { openLedger } from '../ledger/ledger.ts';
 import { noCounts } from '../ledger/load.ts';
 import { loadFailure } from '../ledger/load-error.ts';
 import { countOpenRejects } from '../rejects/rejected-rows.ts';
@@ -31,7 +30,6 @@ export async function alreadyLoaded(
   unreadable: (error: InputError) => void = () => {},
 ): Promise<KnownFile> {
   const { input, signal } = options;
-  const ledger = openLedger(options.store, options);
   const counts = noCounts();
   const places: ChunkPlace[] = [];
   let opened: OpenInput | undefined;
@@ -45,7 +43,7 @@ export async function alreadyLoaded(
       ...(signal && { signal }),
     });
     const chunks = opened.chunks(async (head) => {
-      const known = await knownChunks(ledger, head);
+      const known = await knownChunks(options, head);
       // Before the chunk is cut.
       if (known.length === 0) throw notLoaded;
       return known;
@@ -61,7 +59,7 @@ export async function alreadyLoaded(
     }
     if (places.length === 0) return isNew();
     const ids = places.map(({ id }) => id);
-    const openRejects = await countOpenRejects(ledger, ids);
+    const openRejects = await countOpenRejects(options, ids);
     options.onProgress?.(counts);
     return { begins: opened.begins, loaded: { ...counts, openRejects, places } };
   } catch (error) {

@@ -14,7 +14,7 @@ import { type FormatName, formatOf } from '../formats/formats.ts';
 import { type Input, sizeOf } from '../input/input.ts';
 import { InputChanged, InputError } from '../input/input-error.ts';
 import { looksAt } from '../input/one-version.ts';
-import { type Ledger, openLedger } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { Load, type LoadCounts, noCounts } from '../ledger/load.ts';
 import { LoadError, loadFailure, Stopped } from '../ledger/load-error.ts';
 import { countOpenRejects, describeRejected, type RejectedRow } from '../rejects/rejected-rows.ts';
@@ -107,10 +107,10 @@ async function loadChunks(options: EventLoadOptions, stopReading: AbortControlle
   const { name: file } = input;
   const format = formatOf(input, options.format);
   const counts = options.load?.counts ?? noCounts();
-  const ledger = openLedger(store, options);
+  const ledger: Ledger = options;
   const parallel = dedupe ? 1 : senders;
   const readSignal = stopReading.signal;
-  const readLedger = openLedger(store, { ...options, signal: readSignal });
+  const readLedger = { ...ledger, signal: readSignal };
   const inSlot = atMost(parallel, readSignal);
 
   const reading = options.reading ?? plainReading(file);
@@ -309,10 +309,10 @@ function deliveredOf(
 
 async function judgeOptions(
   { dedupe = false, roundMoney = false, timezone = 'UTC', dates }: EventLoadOptions,
-  { store, retries }: Ledger,
+  ledger: Ledger,
 ): Promise<JudgeOptions> {
   return {
-    reportTimezone: await retrying(() => reportTimezone(store), retries),
+    reportTimezone: await retrying(() => reportTimezone(ledger.store), ledger),
     timezone,
     dates,
     roundMoney,

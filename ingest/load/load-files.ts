@@ -7,7 +7,6 @@ import { compressionNamed } from '../input/compression.ts';
 import { type Input, sizeOf } from '../input/input.ts';
 import { inOneVersion } from '../input/one-version.ts';
 import { together } from '../ledger/batch-calls.ts';
-import { openLedger } from '../ledger/ledger.ts';
 import { isOfInput, loadFailure, Stopped } from '../ledger/load-error.ts';
 import { unsettledFiles } from '../ledger/load-records.ts';
 import { alreadyLoaded, type KnownFile } from './already-loaded.ts';
@@ -117,7 +116,7 @@ export async function loadFiles(
         const found = await alreadyLoaded(own);
         const look = () => unsettledFiles(store, options.now());
         if (found.loaded)
-          unsettled ??= retrying(look, openLedger(store, own).retries).catch((error) => {
+          unsettled ??= retrying(look, own).catch((error) => {
             throw loadFailure(error, input.name, signal);
           });
         // A load of it that was killed once all was stored is no failure any more when another has found that.

@@ -117,7 +117,7 @@ async function claim(ledger: Ledger, load: Load, { held, replaced }: Replacement
     await forgetLoaded(store, chunks);
     await stopSending(store, chunks);
   });
-  return retrying(() => storeTime(store), ledger.retries);
+  return retrying(() => storeTime(store), ledger);
 }
 
 const columns = [...eventColumns, 'chunk', 'loaded_at'].join(', ');

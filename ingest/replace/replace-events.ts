@@ -5,7 +5,7 @@ import type { Hold } from '../delivery/sender.ts';
 import { dropStaged, heldBy } from '../delivery/staging.ts';
 import { requireNotReplayed } from '../history/replayed-rows.ts';
 import { chunksOf } from '../history/unload.ts';
-import { type LedgerOptions, openLedger } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { Load } from '../ledger/load.ts';
 import type { LoadResult } from '../load/load-events.ts';
 import { countOpenRejects } from '../rejects/rejected-rows.ts';
@@ -24,8 +24,7 @@ import {
 } from './target.ts';
 import { type Change, compareTotals } from './totals.ts';
 
-export interface ReplaceOptions extends LedgerOptions {
-  readonly store: Store;
+export interface ReplaceOptions extends Ledger {
   readonly target: Target;
   /** The files, as the ledger has them. */
   readonly files: string;
@@ -82,8 +81,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
         load.counts[name] += result[name];
     }
     const held = results.flatMap((result) => result.judged ?? []);
-    const ledger = openLedger(store, options);
-    await exchange(ledger, load, { target, replaced, held }).catch((cause: unknown) => {
+    await exchange(options, load, { target, replaced, held }).catch((cause: unknown) => {
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`${reason}. The same command completes the replacement`, { cause });
     });
@@ -91,7 +89,7 @@ export async function replaceEvents(options: ReplaceOptions): Promise<Replaced> 
     // Some of their rejected rows may have been dismissed before.
     const told = results.map(async (result) => {
       const ids = result.judged?.map(({ chunk }) => chunk.id) ?? [];
-      return { ...result, openRejects: await countOpenRejects(ledger, ids) };
+      return { ...result, openRejects: await countOpenRejects(options, ids) };
     });
     return { results: await Promise.all(told), loadId: load.id };
   } catch (error) {

@@ -6,7 +6,6 @@ import { insertSettings } from '../event/insert-settings.ts';
 import { type JudgeOptions, judgedColumns, judgeRecords } from '../event/judge.ts';
 import { sameNames } from '../event/mapping.ts';
 import { jsonSource } from '../formats/ndjson.ts';
-import { openLedger } from '../ledger/ledger.ts';
 import type { Fault } from '../rejects/rejected-rows.ts';
 
 /** How the fields of corrected rows are written: NDJSON, a row on each line. */
@@ -34,7 +33,7 @@ export async function faultsOfRows(
     settings: insertSettings(batch),
   });
   try {
-    const faulty = await stagedRejects(openLedger(store), batch, rows.length);
+    const faulty = await stagedRejects({ store }, batch, rows.length);
     return new Map(faulty.map(({ line, faults }) => [line, faults]));
   } finally {
     // What stays expires.

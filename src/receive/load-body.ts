@@ -11,7 +11,6 @@ import { formats } from '../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../ingest/history/replacements.ts';
 import { heldInput, pushedFrom } from '../../ingest/input/held-input.ts';
 import { forSenders } from '../../ingest/input/option-hint.ts';
-import { type Ledger, openLedger } from '../../ingest/ledger/ledger.ts';
 import { type LoadCounts, noCounts } from '../../ingest/ledger/load.ts';
 import { alreadyLoaded } from '../../ingest/load/already-loaded.ts';
 import { noteCommitted } from '../../ingest/load/channels.ts';
@@ -53,8 +52,6 @@ const largeAtOnce = 8;
 /** Loads bodies as files are loaded: a body is an input that is in memory. */
 export class BodyLoader {
   readonly #options: BodyLoaderOptions;
-  /** For what is asked and noted once a body is loaded. */
-  readonly #ledger: Ledger;
   readonly #small = slots(smallAtOnce);
   readonly #large = slots(largeAtOnce);
   readonly #sends = slots(senders);
@@ -65,7 +62,6 @@ export class BodyLoader {
 
   constructor(options: BodyLoaderOptions) {
     this.#options = options;
-    this.#ledger = openLedger(options.store);
   }
 
   /**
@@ -103,7 +99,7 @@ export class BodyLoader {
     const shownAt = storedAt + answerTrustMs + earlyTimerMs;
     const received = await this.#receipt(result, key !== undefined);
     const position = places.reduce((sum, { rows }) => sum + rows, channel?.position ?? 0);
-    if (channel && places.length > 0) await noteCommitted(this.#ledger, { channel: channel.name, position });
+    if (channel && places.length > 0) await noteCommitted(this.#options, { channel: channel.name, position });
     await delay(Math.max(0, shownAt - performance.now()));
     return { ...received, ...(channel && { committed: position }) };
   }
@@ -176,7 +172,7 @@ export class BodyLoader {
   /** What the ledger says, so that the answer to a body that comes again is that to the first. */
   async #receipt({ places, loadId }: LoadResult, keyed: boolean): Promise<Received> {
     const { store, answerTrustMs } = this.#options;
-    const found = await Promise.all(places.map((place) => loadedChunk(this.#ledger, place)));
+    const found = await Promise.all(places.map((place) => loadedChunk(this.#options, place)));
     const chunks = found.filter((each) => each !== undefined);
     if (chunks.length < places.length)
       throw new Error('the ledger does not say of all of the body that it is loaded');
@@ -186,7 +182,7 @@ export class BodyLoader {
     const faulty = places.filter(({ id }) =>
       chunks.some(({ chunk, rejectedRows }) => chunk === id && rejectedRows > 0),
     );
-    const reasons = await Promise.all(faulty.map((place) => firstReasons(this.#ledger, place)));
+    const reasons = await Promise.all(faulty.map((place) => firstReasons(this.#options, place)));
     const last = chunks.reduce<LoadedChunk | undefined>(
       (latest, each) => (latest && latest.loadedAt > each.loadedAt ? latest : each),
       undefined,

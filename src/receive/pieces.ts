@@ -1,4 +1,3 @@
-import type { Store } from '../../clickhouse/client.ts';
 import { linesIn } from '../../ingest/chunks/count-records.ts';
 import { shownRejects } from '../../ingest/delivery/chunk-outcome.ts';
 import { ChannelMoved, PieceInDoubt } from '../../ingest/delivery/loaded-otherwise.ts';
@@ -6,7 +5,7 @@ import type { ValidMapping } from '../../ingest/event/mapping.ts';
 import type { ChannelPiece } from '../../ingest/event/reading.ts';
 import type { FormatName } from '../../ingest/formats/formats.ts';
 import { firstObject } from '../../ingest/input/json-records.ts';
-import { openLedger } from '../../ingest/ledger/ledger.ts';
+import type { Ledger } from '../../ingest/ledger/ledger.ts';
 import { LoadRefused } from '../../ingest/ledger/load-error.ts';
 import { committedOf } from '../../ingest/load/channels.ts';
 import { Problem } from '../http/request/problems.ts';
@@ -38,12 +37,11 @@ const mostTries = 10;
  * {@link LoadRefused} for one that is not a whole record on each line
  */
 export async function inChannel(
-  { store, signal }: { readonly store: Store; readonly signal: AbortSignal },
+  ledger: Ledger,
   { piece, ...body }: Body & { readonly piece: Piece },
   load: (channel: ChannelPiece) => Promise<Received>,
 ): Promise<Received> {
   requireLines(body);
-  const ledger = openLedger(store, { signal });
   const name = JSON.stringify([body.sender, piece.channel]);
   const end = piece.offset + linesIn(body.bytes).rows;
   let all: Received | undefined;

@@ -7,7 +7,6 @@ import type { FormatName } from '../../../ingest/formats/formats.ts';
 import { replacementOfAll } from '../../../ingest/history/replacements.ts';
 import { unload } from '../../../ingest/history/unload.ts';
 import { type Input, versionOf } from '../../../ingest/input/input.ts';
-import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { noCounts } from '../../../ingest/ledger/load.ts';
 import { Stopped } from '../../../ingest/ledger/load-error.ts';
 import type { ChunkSize, LoadResult } from '../../../ingest/load/load-events.ts';
@@ -141,7 +140,7 @@ export async function loadAll(
   }
   const replaced: string[] = [];
   for (const { file, places } of without.slice(0, mostWarnings)) {
-    const known = await Promise.all(places.map((place) => loadedChunk(openLedger(store), place)));
+    const known = await Promise.all(places.map((place) => loadedChunk({ store }, place)));
     const loadedBefore = known.filter((each) => each !== undefined);
     const by = await retrying(() => replacementOfAll(store, loadedBefore));
     if (by !== undefined)

@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest';
+import type { Store } from '../../../clickhouse/client.ts';
 import type { KnownChunk, SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
 import { claimChunks } from '../../../ingest/delivery/claim-chunks.ts';
 import { KeyReused } from '../../../ingest/delivery/loaded-otherwise.ts';
 import { Sender } from '../../../ingest/delivery/sender.ts';
 import { InputChanged } from '../../../ingest/input/input-error.ts';
-import { openLedger } from '../../../ingest/ledger/ledger.ts';
 
 // What is decided before the ledger is written: here it has no store, so that any statement fails.
-const store = {} as Parameters<typeof openLedger>[0];
+const store = {} as Store;
 const known: KnownChunk = { id: 'own', content: '', bytes: 1, loadedRows: undefined };
 const other = { ...known, id: 'other' };
 
@@ -21,7 +21,7 @@ async function claimed(
   const chunks = (async function* () {
     yield { id: 'own', candidates } as unknown as SendableChunk;
   })();
-  const all = claimChunks(chunks, openLedger(store), undefined, sender, {
+  const all = claimChunks(chunks, { store }, undefined, sender, {
     ...{ file: 'e.ndjson', again: true, unchanged },
     ...options,
   });

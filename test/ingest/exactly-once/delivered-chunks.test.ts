@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
+import type { Store } from '../../../clickhouse/client.ts';
 import type { SendableChunk } from '../../../ingest/chunks/sendable-chunk.ts';
 import type { SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
 import { deliverChunk } from '../../../ingest/delivery/deliver-chunk.ts';
 import type { Sender, Sending, SentRows } from '../../../ingest/delivery/sender.ts';
-import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import type { Load } from '../../../ingest/ledger/load.ts';
 import { LoadError } from '../../../ingest/ledger/load-error.ts';
 import { RejectLimit } from '../../../ingest/rejects/reject-limit.ts';
@@ -39,7 +39,7 @@ function delivery(
     deliverChunk(
       {
         ...{
-          ledger: openLedger((of.store ?? {}) as Parameters<typeof openLedger>[0]),
+          ledger: { store: (of.store ?? {}) as Store },
           load: of.load,
           rejectLimit,
           onSent: () => {},

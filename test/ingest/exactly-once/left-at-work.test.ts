@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { claimChunk, type SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
-import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { commentOf } from '../../../ingest/ledger/loads-at-work.ts';
 import { confirmationTime } from '../../../ingest/lists/confirmation-time.ts';
@@ -50,7 +49,7 @@ async function leftAtWork() {
   const path = await file('e.ndjson', lines());
   const chunk = await onlyChunk(path);
   const load = await Load.begin(db.store, { kind: 'events', file: path, lock: chunk.head }, new Date());
-  const claim = (await claimChunk(openLedger(db.store), load, chunk)) as SendableClaim;
+  const claim = (await claimChunk({ store: db.store }, load, chunk)) as SendableClaim;
   const release = await atWork(load.id);
   await load.fail(new Error('for a test'));
   return { id: load.id, path, claim, release };

@@ -5,7 +5,6 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import { select } from '../../../clickhouse/client.ts';
 import { claimChunk, type SendableClaim } from '../../../ingest/delivery/chunk-claims.ts';
 import { markLoaded } from '../../../ingest/delivery/chunk-outcome.ts';
-import { openLedger } from '../../../ingest/ledger/ledger.ts';
 import { Load } from '../../../ingest/ledger/load.ts';
 import { ndjson } from '../../support/events.ts';
 import { done, useLoader } from '../../support/loader.ts';
@@ -44,7 +43,7 @@ test.each(['loads it', 'fails'])(
     const path = await file('e.ndjson', events(50));
     const chunk = await onlyChunk(path);
     const other = await Load.begin(db.store, { kind: 'events', file: path, lock: chunk.head }, new Date());
-    const ledger = openLedger(db.store);
+    const ledger = { store: db.store };
     const claim = await claimChunk(ledger, other, chunk);
     expect(claim).toMatchObject({ how: 'send' });
     const loader = start('ingest', 'events', '--json', path);
