@@ -101,7 +101,7 @@ test('the language is the first of the reader that there is, or the one they cho
   // The worker writes and finds days in the language of the page.
   const day = shownDay(daysAgo(3), 'de-DE');
   await french.getByLabel('In den Zeilen suchen').fill(day);
-  await french.getByText('2 von 6 Zeilen').waitFor();
+  await french.getByRole('heading', { name: '2 von 6 Zeilen' }).waitFor();
   expect(new Set((await visibleRows(french)).map(({ Tag }) => Tag))).toEqual(new Set([day]));
   await french.goto('about:blank');
   await french.goto(`${service.url}/app`);

@@ -147,7 +147,7 @@ test('a file that holds more than Find shows says so before the click', async ()
   expect(await warning.isHidden()).toBe(true);
   await page.keyboard.press('Escape');
   await page.getByPlaceholder('Find').fill('boots');
-  await page.getByText('3 of 6 rows', { exact: true }).waitFor();
+  await page.getByRole('heading', { name: '3 of 6 rows' }).waitFor();
   await page.locator('.take summary').click();
   await page.getByText('all 6 rows, not only the 3').waitFor();
 });
