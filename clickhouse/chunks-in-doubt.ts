@@ -20,8 +20,7 @@ export class UnsettledChunk extends Error {
 
 /**
  * @param before what cannot be done while such a chunk is in doubt
- * @param where SQL: a condition on `chunk`, `load_id` and `sent_at` of its claims, `c`; `{doubtful}` has the names of all chunks
- * in doubt
+ * @param where SQL: a condition on `chunk`, `load_id` and `sent_at` of its claims, `c`
  * @throws {UnsettledChunk} naming the first of them by its load
  */
 export async function requireNoChunkInDoubt(
@@ -30,10 +29,7 @@ export async function requireNoChunkInDoubt(
   where: string,
   params: Record<string, unknown> = {},
 ): Promise<void> {
-  const named = await select<{ chunk: string }>(store, `SELECT DISTINCT chunk FROM (${chunksInDoubt()})`);
-  // The condition may look for them in all events.
-  if (named.length === 0) return;
-  const claims = 'FROM load_chunks WHERE chunk IN {doubtful:Array(String)}';
+  const claims = `FROM load_chunks WHERE (head, chunk) IN (${chunksInDoubt()})`;
   const [found] = await select<{ chunk: string; load: string; file: string }>(
     store,
     `SELECT c.chunk AS chunk, any(c.load_id) AS load, any(l.file) AS file
@@ -42,7 +38,7 @@ export async function requireNoChunkInDoubt(
        ON l.load_id = c.load_id
      WHERE ${where}
      GROUP BY c.chunk ORDER BY load LIMIT 1`,
-    { ...params, doubtful: named.map(({ chunk }) => chunk) },
+    params,
   );
   if (!found) return;
   const { chunk, load, file } = found;

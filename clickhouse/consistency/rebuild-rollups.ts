@@ -1,6 +1,6 @@
 import { changesTable } from '../../catalog/breakdowns.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
-import { requireNoChunkInDoubt } from '../chunks-in-doubt.ts';
+import { chunksInDoubt, requireNoChunkInDoubt } from '../chunks-in-doubt.ts';
 import { type Store, select } from '../client.ts';
 import { onShards, type Shard } from '../cluster/on-nodes.ts';
 import { shardingKey } from '../cluster/sharding-key.ts';
@@ -215,6 +215,6 @@ export async function requireNoUnsettledChunk(
   range: DayRange = everyDay,
 ): Promise<void> {
   const has = (table: string) =>
-    `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN {doubtful:Array(String)})`;
+    `c.chunk IN (SELECT chunk FROM ${table} WHERE day BETWEEN {from:Date} AND {to:Date} AND chunk IN (SELECT chunk FROM (${chunksInDoubt()})))`;
   await requireNoChunkInDoubt(store, before, `${has('events')} OR ${has('chunk_days')}`, { ...range });
 }
