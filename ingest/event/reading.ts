@@ -109,7 +109,9 @@ function ofAnyColumns(valid: ValidMapping): Mapping {
 /** Amounts of a file of others, whose time has another name, that the mapping does not name. */
 function namedByChance(valid: ValidMapping, names: readonly string[]): EventField[] {
   const events = valid.events ?? [valid];
-  if (!events.every(({ sources }) => sources.has('event_time'))) return [];
+  const [first, ...others] = events;
+  // The records of a single event are events as they are.
+  if (others.length === 0 && !first?.sources.has('event_time')) return [];
   const amounts = names.filter(isEventField).filter((name) => noValue(name) !== '');
   return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));
 }
@@ -138,7 +140,7 @@ function moneyOfNobody(valid: ValidMapping, names: readonly string[]): string[] 
 }
 
 /** What leaves an amount out; of other fields nothing does. */
-function noValue(field: EventField): string {
+export function noValue(field: EventField): string {
   const { kind, range = [0, 0] } = fieldSpecs[field];
   if (kind === 'flag') return 'false';
   return kind === 'money' || (kind === 'count' && range[0] === 0) ? '0' : '';

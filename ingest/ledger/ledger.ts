@@ -21,8 +21,8 @@ export interface SentChunk {
 }
 
 /**
- * The record of every chunk ever sent and what became of it. Functions that take it repeat their statements until ClickHouse
- * answers: what they write can be written twice. Those that take a store send them once.
+ * The record of every chunk ever sent and what became of it. What is asked and written through it (`ask`, `tell`, `repeated`) is
+ * repeated until ClickHouse answers.
  */
 export interface Ledger extends WaitOptions {
   readonly store: Store;

@@ -3,7 +3,7 @@ import type { ClickHouseSettings } from '@clickhouse/client';
 import { eventFields, fieldSpecs, isEventField } from '../../catalog/events.ts';
 import { insertData, type Store, select } from '../../clickhouse/client.ts';
 import { hasNoResult } from '../event/expressions.ts';
-import { plainReading } from '../event/reading.ts';
+import { noValue, plainReading } from '../event/reading.ts';
 import { tooManyPlaces } from '../event/values.ts';
 import { heldInput } from '../input/held-input.ts';
 import type { Input } from '../input/input.ts';
@@ -113,11 +113,7 @@ function hiddenFaults(
   { dedupe, roundMoney }: ReplayOptions,
 ): readonly Fault[] {
   const changed = eventFields.some((name) => (fields[name] ?? '') !== (exported[name] ?? ''));
-  if (changed) {
-    return faults
-      .filter((fault) => isStillMissing(fault, fields))
-      .map(({ field, reason }) => ({ field, reason: `${reason}; give it, 0 for none` }));
-  }
+  if (changed) return missing(fields, faults);
   const left = faults.filter(
     ({ field, reason }) =>
       reason !== correctedOnce &&
@@ -128,11 +124,14 @@ function hiddenFaults(
   return left.length === 0 ? left : [...left, { field: '', reason: 'nothing of it was corrected' }];
 }
 
-/** An amount that could not be computed is exported empty, and would count as none: somebody has to give it, 0 for none. */
-function isStillMissing({ field, reason }: Fault, fields: Correction['fields']): boolean {
-  if (!isEventField(field) || fields[field]) return false;
-  const { kind } = fieldSpecs[field];
-  return (kind === 'count' || kind === 'money') && hasNoResult(reason);
+/** What could not be computed is exported empty. Unless it is text, it would count as something then: somebody has to give it. */
+function missing(fields: Correction['fields'], faults: readonly Fault[]): Fault[] {
+  return faults.flatMap(({ field, reason }) => {
+    if (!isEventField(field) || fieldSpecs[field].kind === 'text' || fields[field]) return [];
+    if (!hasNoResult(reason)) return [];
+    const none = noValue(field);
+    return [{ field, reason: `${reason}; give it${none && `, ${none} for none`}` }];
+  });
 }
 
 const placeOf = ({ chunk, line }: Pick<Correction, 'chunk' | 'line'>): string => `${chunk}:${line}`;

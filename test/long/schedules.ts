@@ -63,4 +63,5 @@ if (every) {
   }
 }
 tell();
+if (rounds === 0) throw new Error('no schedule was run');
 process.stdout.write(`${every ? 'each' : `seed ${seed}: each`} counted every event once\n`);

@@ -41,8 +41,8 @@ export class Toolbar {
     this.bar.hidden = !busy;
   }
 
-  /** For the ears: once. */
+  /** For the ears: once, until it is something else. */
   announce(what: string): void {
-    this.announced.textContent = what;
+    if (this.announced.textContent !== what) this.announced.textContent = what;
   }
 }

@@ -29,7 +29,7 @@ import { pushedFrom } from '../../../ingest/input/held-input.ts';
 import { publicKeyOf } from '../../close/signature.ts';
 import { verifyCloses } from '../../close/verify-closes.ts';
 import { withReader } from '../../close/with-reader.ts';
-import { config, counted, line, print, say, untilReportsShowIt } from '../command/command.ts';
+import { config, counted, line, print, quotedForShell, say, untilReportsShowIt } from '../command/command.ts';
 import { exclusively } from './exclusively.ts';
 import { endUnload, loadAgain } from './next-steps.ts';
 
@@ -235,7 +235,7 @@ function mendingOfRollups(differences: readonly Difference[]): string {
     // A rebuild makes them anew where their events lie.
     ...(misplaced
       ? [
-          `accounts with rows on a shard that their reports do not read: adtally place ${misplaced.account} ${misplaced.events}, after which they read all shards`,
+          `accounts with rows on a shard that their reports do not read: for each adtally place ACCOUNT SHARD, as adtally place ${quotedForShell(misplaced.account)} ${misplaced.events}, after which they read all shards`,
         ]
       : []),
   ].join('; ');

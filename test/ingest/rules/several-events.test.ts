@@ -57,27 +57,30 @@ test.each([
   });
 });
 
-test('an amount that several events of a record read because of its name is warned of, until each event names it', async () => {
-  const text = 'clicked,converted,ad,spend\n2026-03-01 10:00:00,2026-03-03 11:00:00,a,0.5\n';
-  const [click, conversion] = mapping.events;
-  const load = async (spend: object) => {
-    const before = warned.length;
-    const own = { ...conversion, expressions: {}, set: { conversions: '1', ...spend } };
-    const events = [{ ...click, map: { event_time: 'clicked', spend: 'spend' } }, own];
-    const file = await inFile({ map: { creative_id: 'ad' }, events });
-    const { events: stored } = await loadText(file, text, 'toString(spend)');
-    return { stored: stored.flat(), said: warned.slice(before) };
-  };
-  expect(await load({})).toEqual({
-    stored: ['0.5', '0.5'],
-    said: [
-      expect.stringMatching(
-        /column spend is read because .* counts in each event of a record .*"set": \{"spend": "0"\}/,
-      ),
-    ],
-  });
-  expect(await load({ spend: '0' })).toEqual({ stored: ['0', '0.5'], said: [] });
-});
+test.each(['clicked', 'event_time'])(
+  'an amount that several events of a record read because of its name is warned of, until each event names it: %s',
+  async (time) => {
+    const text = `${time},converted,ad,spend\n2026-03-01 10:00:00,2026-03-03 11:00:00,a,0.5\n`;
+    const [click, conversion] = mapping.events;
+    const load = async (spend: object) => {
+      const before = warned.length;
+      const own = { ...conversion, expressions: {}, set: { conversions: '1', ...spend } };
+      const map = { ...(time === 'clicked' && { event_time: time }), spend: 'spend' };
+      const file = await inFile({ map: { creative_id: 'ad' }, events: [{ ...click, map }, own] });
+      const { events: stored } = await loadText(file, text, 'toString(spend)');
+      return { stored: stored.flat(), said: warned.slice(before) };
+    };
+    expect(await load({})).toEqual({
+      stored: ['0.5', '0.5'],
+      said: [
+        expect.stringMatching(
+          /column spend is read because .* counts in each event of a record .*"set": \{"spend": "0"\}/,
+        ),
+      ],
+    });
+    expect(await load({ spend: '0' })).toEqual({ stored: ['0', '0.5'], said: [] });
+  },
+);
 
 test('what is to be filled in is given where each event has it', async () => {
   const [click, conversion] = mapping.events;
