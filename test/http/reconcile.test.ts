@@ -406,6 +406,8 @@ test.skipIf(shards > 1)('a caller who leaves takes the statement along, and no o
     headers: { authorization: `Bearer ${await service.token('acme')}`, 'content-type': 'text/csv' },
   });
   sent.on('error', () => {});
+  // What the comparisons before it have asked may not have ended yet.
+  await expect.poll(() => reportsRunning(db.store), { timeout: 60_000, interval: 10 }).toEqual([]);
   const [now] = await select<{ at: string }>(db.store, 'SELECT toString(now64(6)) AS at');
   sent.end(`day,campaign_id,impressions\n${lines.join('\n')}\n`);
   await expect.poll(() => reportsRunning(db.store), { timeout: 60_000, interval: 10 }).not.toEqual([]);
