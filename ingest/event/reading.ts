@@ -110,7 +110,7 @@ function ofAnyColumns(valid: ValidMapping): Mapping {
 function namedByChance(valid: ValidMapping, names: readonly string[]): EventField[] {
   const events = valid.events ?? [valid];
   const [first, ...others] = events;
-  // The records of a single event are events as they are.
+  // Where even event_time is read by its name, the record is an event of ours, and its amounts are its own.
   if (others.length === 0 && !first?.sources.has('event_time')) return [];
   const amounts = names.filter(isEventField).filter((name) => noValue(name) !== '');
   return amounts.filter((name) => !events.every(({ sources }) => sources.has(name)));

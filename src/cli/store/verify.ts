@@ -232,10 +232,10 @@ function mendingOfRollups(differences: readonly Difference[]): string {
     ...(differences.some(({ measure }) => measure !== 'shard')
       ? ['repair with: adtally rebuild --from DAY --to DAY']
       : []),
-    // A rebuild makes them anew where their events lie.
+    // A rebuild does not mend these: it makes them anew on the shard where their events lie.
     ...(misplaced
       ? [
-          `accounts with rows on a shard that their reports do not read: for each adtally place ACCOUNT SHARD, as adtally place ${quotedForShell(misplaced.account)} ${misplaced.events}, after which they read all shards`,
+          `accounts with rows on a shard that their reports do not read: run adtally place ACCOUNT SHARD for each, such as adtally place ${quotedForShell(misplaced.account)} ${misplaced.events}, after which they read all shards`,
         ]
       : []),
   ].join('; ');
